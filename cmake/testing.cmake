@@ -1,0 +1,105 @@
+# Tests for ctest. Labels: unit, system, fuzz, tools choose a kind; `tsan` marks those
+# that are worth running under ThreadSanitizer, `no_asan` those that cannot run under
+# AddressSanitizer.
+enable_testing()
+
+set(sonde_test_environment
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
+    "PYTHONDONTWRITEBYTECODE=1"
+    "SONDE_BUILD=${CMAKE_BINARY_DIR}"
+    "SONDE_SOURCE=${CMAKE_SOURCE_DIR}")
+
+function(describe_test name file timeout labels)
+    read_head(${file} labels "" more_labels)
+    read_head(${file} timeout ${timeout} timeout)
+    read_head(${file} serial no serial)
+    separate_arguments(more_labels)
+    set_tests_properties(${name} PROPERTIES
+        LABELS "${labels};${more_labels}" TIMEOUT ${timeout} RUN_SERIAL ${serial}
+        ENVIRONMENT "${sonde_test_environment}")
+endfunction()
+
+# tests/unit/LAYER/X_test.c -> test unit/LAYER/X
+function(add_unit_test source)
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR}/tests/unit ${source})
+    string(REGEX REPLACE "_test\\.c$" "" path ${path})
+    string(REGEX MATCH "^[^/]+" layer ${path})
+    if(NOT layer IN_LIST sonde_layers)
+        return()
+    endif()
+    string(REPLACE / _ target unit_${path})
+    get_filename_component(folder ${path} DIRECTORY)
+    get_filename_component(name ${path} NAME)
+
+    add_executable(${target} ${source})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}_test
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unit/${folder})
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/unit)
+    target_link_libraries(${target} PRIVATE sonde_all PkgConfig::CMOCKA)
+    add_test(NAME unit/${path} COMMAND ${target})
+    set(labels unit)
+    if(layer MATCHES "^(trace|record)$" OR "${path}_" MATCHES "_threads_")
+        list(APPEND labels tsan)
+    endif()
+    describe_test(unit/${path} ${source} 60 "${labels}")
+endfunction()
+
+# fuzz/X_fuzz.c -> a replay of its corpus everywhere, the fuzzer in the fuzz preset.
+function(add_fuzz_target source)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" name ${name})
+    add_executable(fuzz_${name}_replay ${source} ${CMAKE_SOURCE_DIR}/fuzz/replay.c)
+    set(targets fuzz_${name}_replay)
+    add_test(NAME fuzz/${name}
+             COMMAND fuzz_${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
+    describe_test(fuzz/${name} ${source} 120 fuzz)
+    if(SONDE_SANITIZE STREQUAL "fuzzer")
+        add_executable(fuzz_${name} ${source})
+        target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+        list(APPEND targets fuzz_${name})
+    endif()
+    foreach(target IN LISTS targets)
+        string(REPLACE fuzz_ "" output ${target})
+        target_link_libraries(${target} PRIVATE sonde_all)
+        set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output}
+            RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    endforeach()
+endfunction()
+
+function(add_python_test source label)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "^test_" "" name ${name})
+    # Debian's interpreter, which has Debian's pytest; the first python3 may have none.
+    add_test(NAME ${label}/${name}
+             COMMAND /usr/bin/python3 -m pytest -q -p no:cacheprovider ${source})
+    describe_test(${label}/${name} ${source} 300 ${label})
+endfunction()
+
+file(GLOB_RECURSE unit_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/*_test.c)
+file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*_fuzz.c)
+file(GLOB system_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/system/test_*.py)
+file(GLOB tool_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/tools/test_*.py)
+
+if(CMOCKA_FOUND)
+    foreach(source IN LISTS unit_tests)
+        add_unit_test(${source})
+    endforeach()
+endif()
+if(NOT SONDE_LAYERS)
+    foreach(source IN LISTS fuzz_targets)
+        add_fuzz_target(${source})
+    endforeach()
+    foreach(source IN LISTS system_tests)
+        add_python_test(${source} system)
+    endforeach()
+endif()
+# The tools do not depend on how the C code was compiled: once is enough.
+if(NOT SONDE_SANITIZE)
+    foreach(source IN LISTS tool_tests)
+        add_python_test(${source} tools)
+    endforeach()
+    add_test(NAME tools/layers COMMAND /usr/bin/python3 tools/check_layers
+             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(tools/layers PROPERTIES LABELS tools TIMEOUT 60)
+endif()
