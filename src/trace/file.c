@@ -1,0 +1,487 @@
+/* file.c: create, open, map and extend a process file. See file.h. */
+#include "trace/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sonde/sonde.h>
+
+#include "base/error.h"
+#include "trace/space.h"
+
+enum { FIRST_FREE_BLOCK = 6 }; /* head, live, table, sites, strings, lanes */
+
+/* ---- Small things read from /proc without stdio -------------------------------- */
+
+static ssize_t slurp(const char *path, char *ret_text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t n = read(fd, ret_text, size - 1);
+    (void)close(fd);
+    if (n < 0)
+        return -EIO;
+    ret_text[n] = '\0';
+    return n;
+}
+
+uint64_t process_start_ticks(uint32_t pid)
+{
+    char path[40], text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    if (slurp(path, text, sizeof text) <= 0)
+        return 0;
+    /* The name in parentheses may hold anything: count fields after the last ')'. */
+    char *p = strrchr(text, ')');
+    if (!p || p[1] == '\0' || p[2] == 'Z' || p[2] == 'X')
+        return 0; /* a zombie has left its memory behind: gone for our purpose */
+    for (int field = 2; p && field < 22; field++)
+        p = strchr(p + 1, ' ');
+    uint64_t value = 0;
+    for (p = p ? p + 1 : NULL; p && *p >= '0' && *p <= '9'; p++)
+        value = value * 10 + (uint64_t)(*p - '0');
+    return value;
+}
+
+bool tracefile_owner_alive(const struct trace_head *head)
+{
+    uint64_t start = process_start_ticks(head->pid);
+    return start != 0 && start == head->proc_start;
+}
+
+static void read_boot_id(uint8_t *ret_id)
+{
+    char text[64];
+    if (slurp("/proc/sys/kernel/random/boot_id", text, sizeof text) <= 0)
+        return;
+    unsigned nibbles = 0;
+    for (const char *p = text; *p && nibbles < 32; p++) {
+        int v = *p >= '0' && *p <= '9'   ? *p - '0'
+                : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10
+                                         : -1;
+        if (v < 0)
+            continue;
+        ret_id[nibbles / 2] = (uint8_t)(ret_id[nibbles / 2] << 4 | v);
+        nibbles++;
+    }
+}
+
+/* ---- Mapping ------------------------------------------------------------------- */
+
+/* Maps the file with room to grow: pages past its end exist as addresses only, and
+ * nobody touches them before fallocate has made them real. The base is aligned to
+ * the block size, which the hot path relies on. */
+static int map_file(struct tracefile *f, uint64_t want_blocks)
+{
+    for (uint64_t blocks = want_blocks; blocks >= 16; blocks /= 2) {
+        size_t len = (size_t)blocks * BLOCK_SIZE;
+        uint8_t *room = mmap(NULL, len + BLOCK_SIZE, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (room == MAP_FAILED)
+            continue; /* an address-space limit: be content with less */
+        uint8_t *base = (uint8_t *)(((uintptr_t)room + BLOCK_SIZE - 1) &
+                                    ~(uintptr_t)(BLOCK_SIZE - 1));
+        void *p = mmap(base, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                       f->fd, 0);
+        if (p == MAP_FAILED) {
+            int rc = -errno;
+            (void)munmap(room, len + BLOCK_SIZE);
+            return rc;
+        }
+        if (base > room)
+            (void)munmap(room, (size_t)(base - room));
+        (void)munmap(base + len, (size_t)(room + BLOCK_SIZE - base));
+        f->base = base;
+        f->cap_blocks = blocks;
+        return 0;
+    }
+    return -ENOMEM;
+}
+
+static void refresh_size(struct tracefile *f)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino)
+        __atomic_store_n(&f->known_blocks, (uint64_t)st.st_size / BLOCK_SIZE,
+                         __ATOMIC_RELAXED);
+}
+
+/* A program may close descriptors it does not know (daemons do) and reuse their
+ * numbers: never act on one that is no longer our file. */
+static int check_fd(struct tracefile *f)
+{
+    struct stat st;
+    if (f->fd >= 0 && fstat(f->fd, &st) == 0 && st.st_dev == f->dev &&
+        st.st_ino == f->ino)
+        return 0;
+    int fd = open(f->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) != 0 || st.st_dev != f->dev || st.st_ino != f->ino) {
+        (void)close(fd);
+        return -ESTALE;
+    }
+    f->fd = fd;
+    return 0;
+}
+
+uint8_t *tracefile_block(struct tracefile *f, uint32_t block)
+{
+    if (block >= f->cap_blocks)
+        return NULL;
+    if (block >= __atomic_load_n(&f->known_blocks, __ATOMIC_RELAXED)) {
+        refresh_size(f);
+        if (block >= __atomic_load_n(&f->known_blocks, __ATOMIC_RELAXED))
+            return NULL;
+    }
+    return f->base + (size_t)block * BLOCK_SIZE;
+}
+
+/* ---- Blocks -------------------------------------------------------------------- */
+
+int tracefile_take_block(struct tracefile *f, uint32_t *ret_block)
+{
+    struct trace_live *live = tracefile_live(f);
+    int rc = check_fd(f);
+    if (rc < 0)
+        return rc;
+    if (!control_take(f->control, 1))
+        return -EDQUOT;
+    uint32_t block = __atomic_fetch_add(&live->next_block, 1, __ATOMIC_RELAXED);
+    if (block >= f->cap_blocks || block >= MAX_BLOCKS) {
+        __atomic_fetch_sub(&live->next_block, 1, __ATOMIC_RELAXED);
+        rc = -ENOMEM;
+    } else {
+        rc = space_reserve(f->fd, (uint64_t)block * BLOCK_SIZE, BLOCK_SIZE);
+        if (rc < 0) { /* give the number back if nobody took one after us */
+            uint32_t expected = block + 1;
+            (void)__atomic_compare_exchange_n(&live->next_block, &expected, block, false,
+                                              __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        }
+    }
+    if (rc < 0) {
+        control_give(f->control, 1);
+        return rc;
+    }
+    /* known_blocks only ever needs to be a lower bound. */
+    refresh_size(f);
+    *ret_block = block;
+    return 0;
+}
+
+static int publish_kind(struct tracefile *f, uint32_t block, enum block_kind kind)
+{
+    uint32_t index = block / TABLE_PER_BLOCK;
+    if (kind != BLOCK_TABLE) {
+        int rc = tracefile_need(f, tracefile_head(f)->table, index, BLOCK_TABLE);
+        if (rc < 0)
+            return rc;
+    }
+    uint64_t *entry = tracefile_entry(f, block);
+    if (entry)
+        __atomic_store_n(entry, block_word(kind, 0, 0, 0), __ATOMIC_RELEASE);
+    return 0;
+}
+
+int tracefile_need(struct tracefile *f, uint32_t *dir, uint32_t index,
+                   enum block_kind kind)
+{
+    if (__atomic_load_n(&dir[index], __ATOMIC_ACQUIRE) != 0)
+        return 0;
+    uint32_t block;
+    int rc = tracefile_take_block(f, &block);
+    if (rc < 0)
+        return rc;
+    uint32_t expected = 0;
+    if (!__atomic_compare_exchange_n(&dir[index], &expected, block, false,
+                                     __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+        return 0; /* somebody else made it; ours is leaked, 64 KiB, once */
+    return publish_kind(f, block, kind);
+}
+
+uint64_t *tracefile_entry(struct tracefile *f, uint32_t block)
+{
+    uint32_t index = block / TABLE_PER_BLOCK;
+    if (index >= TABLE_DIR)
+        return NULL;
+    uint32_t at = __atomic_load_n(&tracefile_head(f)->table[index], __ATOMIC_ACQUIRE);
+    uint8_t *table = at ? tracefile_block(f, at) : NULL;
+    return table ? (uint64_t *)table + block % TABLE_PER_BLOCK : NULL;
+}
+
+static uint8_t *dir_item(struct tracefile *f, const uint32_t *dir, uint32_t max,
+                         uint32_t number, uint32_t per_block, size_t size)
+{
+    if (number >= max)
+        return NULL;
+    uint32_t at = __atomic_load_n(&dir[number / per_block], __ATOMIC_ACQUIRE);
+    uint8_t *block = at ? tracefile_block(f, at) : NULL;
+    return block ? block + (size_t)(number % per_block) * size : NULL;
+}
+
+struct site_entry *tracefile_site(struct tracefile *f, uint32_t site)
+{
+    return (void *)dir_item(f, tracefile_head(f)->sites, MAX_SITES, site,
+                            SITES_PER_BLOCK, 32);
+}
+struct lane_cell *tracefile_lane(struct tracefile *f, uint32_t lane)
+{
+    return (void *)dir_item(f, tracefile_head(f)->lanes, MAX_LANES, lane,
+                            LANES_PER_BLOCK, 8192);
+}
+struct node_cell *tracefile_node(struct tracefile *f, uint32_t node)
+{
+    return (void *)dir_item(f, tracefile_head(f)->nodes, MAX_NODES, node,
+                            NODES_PER_BLOCK, 512);
+}
+struct chunk_cell *tracefile_chunk(struct tracefile *f, uint32_t chunk)
+{
+    return (void *)dir_item(f, tracefile_head(f)->chunks, MAX_CHUNKS, chunk,
+                            CHUNKS_PER_BLOCK, 1088);
+}
+struct value_cell *tracefile_value(struct tracefile *f, uint32_t value)
+{
+    return (void *)dir_item(f, tracefile_head(f)->values, MAX_VALUES, value,
+                            VALUES_PER_BLOCK, 128);
+}
+
+bool tracefile_may_grow(const struct tracefile *f)
+{
+    uint64_t own = __atomic_load_n(&tracefile_live(f)->next_block, __ATOMIC_RELAXED);
+    uint64_t used = __atomic_load_n(&f->control->used_blocks, __ATOMIC_RELAXED);
+    uint64_t max = f->control->max_blocks;
+    if (f->control->level == SONDE_BASIC)
+        return own < 32; /* no timeline: only a ring to record into */
+    return own < f->cap_blocks && used < max && own < max - used;
+}
+
+/* ---- Lock ---------------------------------------------------------------------- */
+
+static int set_lock(struct tracefile *f, short type)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    int rc;
+    do {
+        rc = fcntl(f->fd, F_SETLK, &lock);
+    } while (rc != 0 && errno == EINTR);
+    return rc == 0 ? 0 : errno == EACCES ? -EAGAIN : -errno;
+}
+
+/* fcntl locks belong to processes. Between threads of the process that owns the file
+ * (a recording thread that folds, the drain thread) this word decides. */
+static uint32_t own_lock;
+
+static bool is_own(const struct tracefile *f)
+{
+    return tracefile_head(f)->pid == (uint32_t)getpid();
+}
+
+int tracefile_lock(struct tracefile *f)
+{
+    bool own = is_own(f);
+    if (own && __atomic_exchange_n(&own_lock, 1, __ATOMIC_ACQUIRE))
+        return -EAGAIN;
+    int rc = check_fd(f);
+    if (rc == 0)
+        rc = set_lock(f, F_WRLCK);
+    if (rc < 0 && own)
+        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+    return rc;
+}
+
+void tracefile_unlock(struct tracefile *f)
+{
+    if (check_fd(f) == 0)
+        (void)set_lock(f, F_UNLCK);
+    if (is_own(f))
+        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+}
+
+void tracefile_forked(void)
+{
+    __atomic_store_n(&own_lock, 0, __ATOMIC_RELAXED);
+}
+
+/* ---- Create, open, close ------------------------------------------------------- */
+
+static void fill_head(struct trace_head *h, const struct control *control,
+                      uint64_t forked_from_ns, const struct clock_reading *now)
+{
+    h->major = TRACE_MAJOR;
+    h->minor = TRACE_MINOR;
+    h->block_size = BLOCK_SIZE;
+    h->pid = (uint32_t)getpid();
+    h->ppid = (uint32_t)getppid();
+    h->proc_start = process_start_ticks(h->pid);
+    h->tick_source = ticks_source();
+    h->level = control->level;
+    h->forked_from_ns = forked_from_ns;
+    h->start = *now;
+    read_boot_id(h->boot_id);
+    char exe[1024];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n > 0) {
+        exe[n] = '\0';
+        const char *slash = strrchr(exe, '/');
+        snprintf(h->exe, sizeof h->exe, "%.127s", slash ? slash + 1 : exe);
+    }
+    h->table[0] = 2;
+    h->sites[0] = 3;
+    h->strings[0] = 4;
+    h->lanes[0] = 5;
+}
+
+static int lay_out(struct tracefile *f, uint64_t forked_from_ns,
+                   const struct clock_reading *now)
+{
+    struct trace_head *h = tracefile_head(f);
+    struct trace_live *live = tracefile_live(f);
+    fill_head(h, f->control, forked_from_ns, now);
+    live->gate = __atomic_load_n(&f->control->gate, __ATOMIC_RELAXED);
+    live->next_block = FIRST_FREE_BLOCK;
+    live->string_bytes = 1; /* offset 0 is the empty string */
+    live->site_count = FIRST_SITE;
+    live->last_ticks = now->ticks;
+    static const uint8_t kinds[FIRST_FREE_BLOCK] = {
+        BLOCK_HEAD, BLOCK_LIVE, BLOCK_TABLE, BLOCK_SITES, BLOCK_STRINGS, BLOCK_LANES};
+    for (uint32_t i = 0; i < FIRST_FREE_BLOCK; i++) {
+        uint64_t *entry = tracefile_entry(f, i);
+        if (!entry)
+            return SONDE_E_FORMAT;
+        *entry = block_word(kinds[i], 0, 0, 0);
+    }
+    /* Last: until now the file is nothing a reader would accept. */
+    __atomic_store_n(&h->magic, TRACE_MAGIC, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static int create_exclusive(struct tracefile *f, const char *dir, uint64_t start_ns)
+{
+    for (int attempt = 0; attempt < 16; attempt++) {
+        uint32_t random = 0;
+        if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
+            random = (uint32_t)ticks_now() + (uint32_t)attempt;
+        int n = snprintf(f->path, sizeof f->path, "%s/%llu-%u-%08x.sonde", dir,
+                         (unsigned long long)start_ns, (unsigned)getpid(), random);
+        if (n < 0 || (size_t)n >= sizeof f->path)
+            return -ENAMETOOLONG;
+        f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (f->fd >= 0)
+            return 0;
+        if (errno != EEXIST)
+            return -errno;
+    }
+    return -EEXIST;
+}
+
+/* Keeps our descriptor out of the range programs like to use and close. */
+static void move_fd_up(struct tracefile *f)
+{
+    int high = fcntl(f->fd, F_DUPFD_CLOEXEC, 900);
+    if (high < 0)
+        return;
+    (void)close(f->fd);
+    f->fd = high;
+}
+
+int tracefile_create(const char *dir, struct control *control, uint64_t forked_from_ns,
+                     struct tracefile *ret_file)
+{
+    struct tracefile f = {.fd = -1, .control = control};
+    struct clock_reading now;
+    clock_read(&now);
+    if (!control_take(control, FIRST_FREE_BLOCK))
+        return -EDQUOT;
+    int rc = create_exclusive(&f, dir, now.real_ns);
+    if (rc < 0)
+        goto refused;
+    move_fd_up(&f);
+    struct stat st;
+    if (fstat(f.fd, &st) != 0) {
+        rc = -errno;
+        goto failed;
+    }
+    f.dev = st.st_dev;
+    f.ino = st.st_ino;
+    /* Head and live page need one page each; the blocks behind them are whole. */
+    const uint64_t page = 4096, body = 2ULL * BLOCK_SIZE;
+    rc = space_reserve(f.fd, 0, page);
+    if (rc == 0)
+        rc = space_reserve(f.fd, BLOCK_SIZE, page);
+    if (rc == 0)
+        rc = space_reserve(f.fd, body, (FIRST_FREE_BLOCK - 2ULL) * BLOCK_SIZE);
+    if (rc == 0)
+        rc = map_file(&f, control->max_blocks < MAX_BLOCKS ? control->max_blocks + 64
+                                                           : MAX_BLOCKS);
+    if (rc < 0)
+        goto failed;
+    refresh_size(&f);
+    rc = lay_out(&f, forked_from_ns, &now);
+    if (rc < 0)
+        goto failed;
+    *ret_file = f;
+    return 0;
+failed:
+    (void)unlink(f.path);
+    tracefile_close(&f);
+refused:
+    control_give(control, FIRST_FREE_BLOCK);
+    return rc;
+}
+
+int tracefile_open(const char *path, struct control *control, struct tracefile *ret_file)
+{
+    struct tracefile f = {.fd = -1, .control = control};
+    int n = snprintf(f.path, sizeof f.path, "%s", path);
+    if (n < 0 || (size_t)n >= sizeof f.path)
+        return -ENAMETOOLONG;
+    f.fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (f.fd < 0)
+        return -errno;
+    struct stat st;
+    struct trace_head h;
+    int rc = 0;
+    if (fstat(f.fd, &st) != 0)
+        rc = -errno;
+    else if (!S_ISREG(st.st_mode) ||
+             pread(f.fd, &h, sizeof h, 0) != (ssize_t)sizeof h ||
+             h.magic != TRACE_MAGIC || h.block_size != BLOCK_SIZE ||
+             st.st_size < FIRST_FREE_BLOCK * BLOCK_SIZE)
+        rc = SONDE_E_FORMAT;
+    else if (h.major != TRACE_MAJOR)
+        rc = SONDE_E_VERSION;
+    if (rc == 0) {
+        f.dev = st.st_dev;
+        f.ino = st.st_ino;
+        uint64_t size = ((uint64_t)st.st_size + BLOCK_SIZE - 1) / BLOCK_SIZE;
+        uint64_t want = control ? control->max_blocks + 64 : size;
+        if (want < size)
+            want = size;
+        rc = map_file(&f, want < MAX_BLOCKS ? (want < 16 ? 16 : want) : MAX_BLOCKS);
+    }
+    if (rc < 0) {
+        (void)close(f.fd);
+        return rc;
+    }
+    refresh_size(&f);
+    *ret_file = f;
+    return 0;
+}
+
+void tracefile_close(struct tracefile *f)
+{
+    if (f->base)
+        (void)munmap(f->base, (size_t)f->cap_blocks * BLOCK_SIZE);
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    f->base = NULL;
+    f->fd = -1;
+}

@@ -1,0 +1,84 @@
+/* file.h: a process file, mapped for writing.
+ *
+ * Two kinds of user: the process that records into it (creates it, takes blocks for
+ * events, sites, lanes) and folders (open it, take blocks for statistics). Both see
+ * one array of blocks; a block number from the file is checked before it becomes a
+ * pointer, because to a folder the file is somebody else's.
+ *
+ * No allocation and no locks of libc: callable from signal handlers and from the
+ * child of a fork.
+ */
+#ifndef SONDE_TRACE_FILE_H
+#define SONDE_TRACE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/control.h"
+#include "trace/format.h"
+
+struct tracefile {
+    uint8_t *base;       /* 64 KiB aligned; NULL when not mapped */
+    uint64_t cap_blocks; /* address space behind base */
+    uint64_t known_blocks; /* of them, known to exist in the file */
+    int fd;
+    uint64_t dev, ino;   /* what fd must still refer to: programs close strangers' fds */
+    struct control *control;
+    char path[1024];
+};
+
+/* Creates DIR/<start>-<pid>-<rand>.sonde with head, live page, table, first site,
+ * string and lane blocks. The caller fills names in; the gate starts as control's. */
+int tracefile_create(const char *dir, struct control *control, uint64_t forked_from_ns,
+                     struct tracefile *ret_file);
+/* Opens an existing one for folding: the head is checked. */
+int tracefile_open(const char *path, struct control *control,
+                   struct tracefile *ret_file);
+void tracefile_close(struct tracefile *file);
+
+static inline struct trace_head *tracefile_head(const struct tracefile *f)
+{
+    return (struct trace_head *)f->base;
+}
+static inline struct trace_live *tracefile_live(const struct tracefile *f)
+{
+    return (struct trace_live *)(f->base + BLOCK_SIZE);
+}
+
+/* The block as memory, or NULL when the number is beyond the file. */
+uint8_t *tracefile_block(struct tracefile *file, uint32_t block);
+/* The block's word in the table, or NULL. */
+uint64_t *tracefile_entry(struct tracefile *file, uint32_t block);
+
+/* A new zeroed block with space on disk, taken from the run's budget. It is in no
+ * directory and BLOCK_NONE in the table: the caller publishes it. −EDQUOT: budget
+ * used up; −ENOSPC, −EFBIG: disk, file-size limit; −ENOMEM: no address space. */
+int tracefile_take_block(struct tracefile *file, uint32_t *ret_block);
+/* Makes dir[index] a block of `kind` when it is not there yet. */
+int tracefile_need(struct tracefile *file, uint32_t *dir, uint32_t index,
+                   enum block_kind kind);
+
+/* Pointers to fixed-size things by number; NULL when their block is not there. */
+struct site_entry *tracefile_site(struct tracefile *file, uint32_t site);
+struct lane_cell *tracefile_lane(struct tracefile *file, uint32_t lane);
+struct node_cell *tracefile_node(struct tracefile *file, uint32_t node);
+struct chunk_cell *tracefile_chunk(struct tracefile *file, uint32_t chunk);
+struct value_cell *tracefile_value(struct tracefile *file, uint32_t value);
+
+/* The fold lock: one folder at a time, given back by the kernel when it dies, and
+ * not inherited by fork. −EAGAIN when somebody else has it. */
+int tracefile_lock(struct tracefile *file);
+void tracefile_unlock(struct tracefile *file);
+/* In the child of a fork: nobody here holds the lock. */
+void tracefile_forked(void);
+
+/* True when the process that owns the file still runs. */
+bool tracefile_owner_alive(const struct trace_head *head);
+/* Start time of a process in clock ticks since boot (0: no such process). */
+uint64_t process_start_ticks(uint32_t pid);
+/* Whether the process may still take blocks to lengthen its timeline: its own
+ * blocks must be no more than what is left for everybody else. */
+bool tracefile_may_grow(const struct tracefile *file);
+
+#endif
