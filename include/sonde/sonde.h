@@ -1,0 +1,387 @@
+/* sonde.h: everything a traced C or C++ program needs.
+ *
+ *     #include <sonde/sonde.h>
+ *
+ *     for (int i = 0; i < steps; i++) {
+ *         sonde_step();
+ *         SONDE_ZONE("load", SONDE_DATA_LOADING) { load(batch); }
+ *         SONDE_ZONE("forward", SONDE_FORWARD) { loss = forward(batch); }
+ *         sonde_metric("loss", loss);
+ *     }
+ *
+ * Link with libsonde (`pkg-config --cflags --libs sonde`) and run the program
+ * with `sonde run -- ./program`. Without `sonde run`, and without a call of
+ * sonde_session_start(), every call below is a load and a branch.
+ *
+ * Rules that always hold:
+ *  - Nothing here fails in a way the program must handle: when recording is
+ *    not possible the calls do nothing and the report says why.
+ *  - Any thread may call anything at any time. Zones, counters, metrics, marks
+ *    and steps may also be recorded from signal handlers.
+ *  - Names are copied at first use; 'const char *' arguments are borrowed for
+ *    the call only.
+ *  - A zone belongs to the thread that began it; a span may change threads.
+ */
+#ifndef SONDE_SONDE_H
+#define SONDE_SONDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#include <x86intrin.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SONDE_API __attribute__((visibility("default")))
+#define SONDE_VERSION "0.1.0"
+
+/* What a zone is for. The report splits the main thread's time by phase. */
+enum sonde_phase {
+    SONDE_NO_PHASE = 0, /* inherits the phase of the enclosing zone */
+    SONDE_DATA_LOADING,
+    SONDE_PREPROCESSING,
+    SONDE_AUGMENTATION,
+    SONDE_COLLATE,
+    SONDE_TRANSFER,
+    SONDE_FORWARD,
+    SONDE_BACKWARD,
+    SONDE_GRADIENT,
+    SONDE_OPTIMIZER,
+    SONDE_SYNC,
+    SONDE_COMMUNICATION,
+    SONDE_EVALUATION,
+    SONDE_CHECKPOINT,
+    SONDE_MODEL_CREATION,
+    SONDE_OTHER,
+    SONDE_PHASE_COUNT
+};
+
+/* The name used in reports ("data_loading"); NULL for a number out of range. */
+SONDE_API const char *sonde_phase_name(int phase);
+
+/* ---- Sites ---------------------------------------------------------------
+ *
+ * A site is a place that records zones. The macros make static ones;
+ * sonde_site_named() makes them for names known only at run time. Only the
+ * first field changes after registration. */
+struct sonde_site {
+    uint32_t word;    /* ours: 0 until registered, and while switched off */
+    uint32_t id;      /* ours: 0 until registered */
+    const char *name; /* shown in reports */
+    const char *file;
+    const char *component; /* groups operations: "evolution", "growth"… */
+    const char *category;  /* free text, kept as given */
+    const char *tags;      /* "key=value,key=value" */
+    int32_t line;
+    int32_t phase; /* enum sonde_phase */
+};
+
+/* A site for a name made at run time; the same arguments give the same site.
+ * Past 32,752 sites in a process the shared site "(other names)" is returned.
+ * Never NULL; valid until the process ends. component, category and tags may
+ * be NULL. Costs a hash look-up: keep the result in hot code. */
+SONDE_API struct sonde_site *sonde_site_named(const char *name, int phase,
+                                              const char *component,
+                                              const char *category, const char *tags);
+
+/* Switch one site off or on at run time. */
+SONDE_API void sonde_site_enable(struct sonde_site *site, int enabled);
+
+/* ---- The hot path --------------------------------------------------------
+ *
+ * Private to this header. The gate is one word shared with the supervisor; the
+ * lane is this thread's event stream. `cursor` is the address of the next free
+ * 8-byte slot of a block of 64 KiB that begins with 512 bytes of header, so an
+ * address whose bits 9–15 are zero is outside the slots: a full block, or a lane
+ * that is not ready (forked child, session over). Reserving is one instruction,
+ * so a signal handler in between gets a slot of its own. */
+struct sonde_lane {
+    uint64_t cursor;
+    uint64_t pad[7];
+};
+#define SONDE_GATE_OFF 1u
+#define SONDE_SLOT_MASK 0xFE00u
+extern SONDE_API const volatile uint32_t *sonde_gate_;
+extern SONDE_API __thread struct sonde_lane *sonde_lane_
+    __attribute__((tls_model("initial-exec")));
+
+SONDE_API void sonde_begin_slow_(struct sonde_site *site);
+SONDE_API void sonde_end_slow_(struct sonde_site *site);
+
+static inline uint64_t sonde_reserve_(struct sonde_lane *lane, uint64_t bytes)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    /* No lock prefix: only this thread and its own signal handlers get here. */
+    __asm__ volatile("xaddq %0, %1" : "+r"(bytes), "+m"(lane->cursor) : : "cc");
+    return bytes;
+#else
+    return __atomic_fetch_add(&lane->cursor, bytes, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline uint64_t sonde_ticks_(void)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    return __rdtsc();
+#elif defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    return 0; /* lanes never become ready here: the slow path reads the clock */
+#endif
+}
+
+#define SONDE_LIKELY_(x) __builtin_expect(!!(x), 1)
+
+/* Record one event of a site that is known to be on. */
+static inline int sonde_event_(struct sonde_lane *lane, uint64_t tag)
+{
+    uint64_t slot = sonde_reserve_(lane, 8);
+    if (!SONDE_LIKELY_(slot & SONDE_SLOT_MASK))
+        return 0;
+    __atomic_store_n((uint64_t *)(uintptr_t)slot, sonde_ticks_() << 16 | tag,
+                     __ATOMIC_RELAXED);
+    return 1;
+}
+
+static inline int sonde_on_(void)
+{
+    return *sonde_gate_ != SONDE_GATE_OFF;
+}
+
+static inline void sonde_begin_on_(struct sonde_site *site)
+{
+    struct sonde_lane *lane = sonde_lane_;
+    uint32_t word = __atomic_load_n(&site->word, __ATOMIC_RELAXED);
+    if (!SONDE_LIKELY_(lane && word && sonde_event_(lane, word)))
+        sonde_begin_slow_(site);
+}
+
+static inline void sonde_end_on_(struct sonde_site *site)
+{
+    struct sonde_lane *lane = sonde_lane_;
+    uint32_t word = __atomic_load_n(&site->word, __ATOMIC_RELAXED);
+    if (!SONDE_LIKELY_(lane && word && sonde_event_(lane, word | 1)))
+        sonde_end_slow_(site);
+}
+
+/* ---- Zones --------------------------------------------------------------- */
+
+/* Begin and end a zone of `site` on this thread. Zones nest; an end without
+ * its begin, or in the wrong order, is counted and reported, never harmful. */
+static inline void sonde_begin(struct sonde_site *site)
+{
+    if (sonde_on_())
+        sonde_begin_on_(site);
+}
+
+static inline void sonde_end(struct sonde_site *site)
+{
+    if (sonde_on_())
+        sonde_end_on_(site);
+}
+
+/* The block form. Leaving the block by return, goto, break or a C++ exception
+ * ends the zone; note that `break` and `continue` act on the block itself, which
+ * is a loop that runs once. A zone that began recorded is ended even when
+ * recording was switched off meanwhile. */
+struct sonde_scope {
+    struct sonde_site *site; /* NULL: not recorded */
+    int once;
+};
+
+static inline struct sonde_scope sonde_scope_begin_(struct sonde_site *site)
+{
+    struct sonde_scope scope = {NULL, 1};
+    if (sonde_on_()) {
+        scope.site = site;
+        sonde_begin_on_(site);
+    }
+    return scope;
+}
+
+static inline void sonde_scope_end_(struct sonde_scope *scope)
+{
+    if (scope->site)
+        sonde_end_on_(scope->site);
+}
+
+#define SONDE_SITE_(name_, phase_, component_, category_, tags_)                       \
+    (__extension__({                                                                   \
+        static struct sonde_site sonde_site_here_ = {                                  \
+            0,     0,         name_, __FILE__, component_, category_,                  \
+            tags_, __LINE__, (int32_t)(phase_)};                                       \
+        &sonde_site_here_;                                                             \
+    }))
+
+/* Each use gets names of its own: nested zones must not shadow each other. */
+#define SONDE_JOIN2_(a, b) a##b
+#define SONDE_JOIN_(a, b) SONDE_JOIN2_(a, b)
+#define SONDE_SCOPE_AS_(scope_, site_)                                                 \
+    for (struct sonde_scope scope_ __attribute__((cleanup(sonde_scope_end_))) =        \
+             sonde_scope_begin_(site_);                                                \
+         scope_.once; scope_.once = 0)
+#define SONDE_SCOPE_(site_) SONDE_SCOPE_AS_(SONDE_JOIN_(sonde_scope_, __COUNTER__), site_)
+
+/* SONDE_ZONE("forward", SONDE_FORWARD) { … }   the name must be a literal. */
+#define SONDE_ZONE(name, phase) SONDE_SCOPE_(SONDE_SITE_(name, phase, NULL, NULL, NULL))
+
+/* With component, category and tags (each may be NULL). */
+#define SONDE_ZONE_EX(name, phase, component, category, tags)                          \
+    SONDE_SCOPE_(SONDE_SITE_(name, phase, component, category, tags))
+
+/* For a site you hold: SONDE_ZONE_OF(site) { … } */
+#define SONDE_ZONE_OF(site) SONDE_SCOPE_(site)
+
+/* ---- Values, marks, steps ------------------------------------------------ */
+
+/* Attach a number to the innermost open zone of this thread ("batch" = 32). The
+ * report gives count, sum, min, max and last per zone and name. */
+SONDE_API void sonde_value(const char *name, double value);
+/* A quantity over time (queue depth, learning rate) … */
+SONDE_API void sonde_counter(const char *name, double value);
+/* … and a result of the run (loss, accuracy): the last value is its metric. */
+SONDE_API void sonde_metric(const char *name, double value);
+/* A moment worth a line on the timeline ("epoch 3"). */
+SONDE_API void sonde_mark(const char *name);
+/* One training iteration; call it once per iteration. Step times are the times
+ * between calls. The second form also counts the samples of the step. */
+SONDE_API void sonde_step(void);
+SONDE_API void sonde_step_samples(uint64_t samples);
+/* A tag or parameter of the whole run ("team" = "x"). */
+SONDE_API void sonde_tag(const char *key, const char *value);
+SONDE_API void sonde_param(const char *key, const char *value);
+/* Name of this thread in reports; default: its kernel name. */
+SONDE_API void sonde_thread_name(const char *name);
+
+/* ---- Operations ----------------------------------------------------------
+ *
+ * A zone that also keeps CPU time and memory, and whose record you can read:
+ *
+ *     struct sonde_operation op;
+ *     sonde_operation_begin(&op, "experiment", SONDE_NO_PHASE, "evolution", NULL);
+ *     …
+ *     sonde_operation_value(&op, "accuracy", 0.93);
+ *     sonde_operation_end(&op);
+ *     printf("%.3f s, peak %.1f MiB\n", op.duration_s, op.mem_peak_mb);
+ *
+ * Costs a few microseconds. It works, as a record, whether or not anything is
+ * being recorded. Fields that could not be measured are NaN. */
+enum { SONDE_OPERATION_VALUES = 16 };
+struct sonde_operation {
+    const char *name;      /* our copy */
+    const char *component; /* our copy or NULL */
+    double start_s;        /* seconds since the epoch */
+    double duration_s;     /* NaN while open: see sonde_operation_elapsed() */
+    double cpu_s;          /* CPU time of the calling thread */
+    double process_cpu_s;  /* CPU time of the process */
+    double mem_before_mb, mem_after_mb; /* resident set, 2^20 bytes */
+    double mem_peak_mb;    /* highest seen between begin and end */
+    int mem_peak_exact;    /* 1: the kernel's high-water mark; 0: sampled */
+    int enabled, value_count, values_dropped;
+    struct {
+        char name[48];
+        double value;
+    } values[SONDE_OPERATION_VALUES];
+    struct sonde_site *site;                   /* ours */
+    uint64_t start_ns, cpu_ns, pcpu_ns, hwm_kb; /* ours */
+    uint64_t sampled_kb;                       /* ours */
+    struct sonde_operation *prev, *next;       /* ours */
+};
+SONDE_API void sonde_operation_begin(struct sonde_operation *op, const char *name,
+                                     int phase, const char *component,
+                                     const char *tags);
+/* The same, switched off: keeps accepting values, measures nothing. */
+SONDE_API void sonde_operation_disabled(struct sonde_operation *op, const char *name);
+SONDE_API void sonde_operation_value(struct sonde_operation *op, const char *name,
+                                     double value);
+SONDE_API double sonde_operation_elapsed(const struct sonde_operation *op);
+SONDE_API void sonde_operation_end(struct sonde_operation *op);
+/* Ends the operation and returns 1 when memory rose by more than threshold_mb
+ * above its start; only then does it appear among the operations. */
+SONDE_API int sonde_operation_end_if_memory(struct sonde_operation *op,
+                                            double threshold_mb);
+
+/* ---- Spans ---------------------------------------------------------------
+ *
+ * A zone that may be suspended and may end on another thread: a request, a
+ * coroutine. Time suspended is kept apart from time active. One thread at a
+ * time may call for one span. */
+struct sonde_span {
+    struct sonde_site *site;
+    uint64_t id, start_ticks, resumed_ticks, active_ticks;
+    int state;
+};
+SONDE_API void sonde_span_begin(struct sonde_span *span, struct sonde_site *site);
+SONDE_API void sonde_span_suspend(struct sonde_span *span);
+SONDE_API void sonde_span_resume(struct sonde_span *span);
+SONDE_API void sonde_span_end(struct sonde_span *span);
+
+/* ---- Sessions ------------------------------------------------------------
+ *
+ * Under `sonde run` a session is already there. Otherwise start one; the
+ * process has at most one at a time (starting another returns −EBUSY). */
+enum sonde_level {
+    SONDE_LEVEL_DEFAULT = 0,
+    SONDE_BASIC,        /* statistics only */
+    SONDE_DETAILED,     /* + timeline (default) */
+    SONDE_COMPREHENSIVE /* + everything the machine offers */
+};
+
+/* Zero means default; set `size` to sizeof(struct sonde_options). */
+struct sonde_options {
+    size_t size;
+    const char *output;      /* run directory; default .sonde/runs/<id> */
+    const char *name;        /* name of the run */
+    int level;               /* enum sonde_level */
+    uint64_t max_trace;      /* bytes on disk for the run; default 1 GiB */
+    uint64_t min_zone_ns;    /* shorter zones are only counted; default 0 */
+    uint64_t after_ns, duration_ns; /* record only in this window of time */
+    uint64_t first_step, last_step; /* … or of steps (first counted from 1) */
+    int lossy;               /* drop events rather than wait, and count them */
+    int no_drainer;          /* no background thread: threads fold for themselves */
+    int quiet;               /* no messages on stderr */
+};
+
+SONDE_API void sonde_options_standard(struct sonde_options *options);
+SONDE_API void sonde_options_lightweight(struct sonde_options *options);
+/* 0, or a negative errno with the reason in sonde_session_error(). Options
+ * may be NULL. Flags given here win over SONDE_* environment variables. */
+SONDE_API int sonde_session_start(const struct sonde_options *options);
+SONDE_API int sonde_session_stop(void);
+SONDE_API int sonde_session_active(void);
+/* The run directory of the session, "" without one. Valid until the next
+ * start or stop. */
+SONDE_API const char *sonde_session_directory(void);
+SONDE_API const char *sonde_session_error(void);
+/* Pause and resume recording in this process. */
+SONDE_API void sonde_pause(void);
+SONDE_API void sonde_resume(void);
+/* 1 when a zone begun now on this thread would be recorded. */
+SONDE_API int sonde_recording(void);
+/* Events this process could not keep so far (all reasons together). */
+SONDE_API uint64_t sonde_lost(void);
+
+/* ---- Measuring a function (E1) ------------------------------------------- */
+struct sonde_bench_result {
+    size_t runs, warmup, outliers;
+    double mean_s, std_s, min_s, max_s, median_s, p95_s;
+    double ci_low_s, ci_high_s; /* 95 % interval of the mean */
+    double total_s;
+    char note[160]; /* what to know about the numbers; "" when nothing */
+};
+/* Runs fn(arg) warmup + runs times (0 means the defaults 10 and 100; a negative
+ * warmup means none) and times each run. Returns 0, −EINVAL or −ENOMEM. */
+SONDE_API int sonde_bench(void (*fn)(void *), void *arg, int warmup, int runs,
+                          struct sonde_bench_result *ret_result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

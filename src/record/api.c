@@ -1,0 +1,183 @@
+/* api.c: the public functions. Each goes to the recorder of the process, which may
+ * live in another copy of this library (copies.h). */
+#include <math.h>
+#include <string.h>
+
+#include <sonde/sonde.h>
+
+#include "record/copies.h"
+
+void sonde_begin_slow_(struct sonde_site *site)
+{
+    copies_table()->begin(site, &sonde_lane_);
+}
+
+void sonde_end_slow_(struct sonde_site *site)
+{
+    copies_table()->end(site, &sonde_lane_);
+}
+
+struct sonde_site *sonde_site_named(const char *name, int phase, const char *component,
+                                    const char *category, const char *tags)
+{
+    struct site_spec spec = {.name = name ? name : "",
+                             .component = component,
+                             .category = category,
+                             .tags = tags,
+                             .phase = phase};
+    return copies_table()->site_named(&spec);
+}
+
+void sonde_site_enable(struct sonde_site *site, int enabled)
+{
+    copies_table()->site_enable(site, enabled);
+}
+
+/* Values, marks and steps test the gate themselves: off must stay cheap. */
+void sonde_value(const char *name, double value)
+{
+    if (sonde_on_())
+        copies_table()->value(name, VALUE_ZONE, value);
+}
+
+void sonde_counter(const char *name, double value)
+{
+    if (sonde_on_())
+        copies_table()->value(name, VALUE_COUNTER, value);
+}
+
+void sonde_metric(const char *name, double value)
+{
+    if (sonde_on_())
+        copies_table()->value(name, VALUE_METRIC, value);
+}
+
+void sonde_mark(const char *name)
+{
+    if (sonde_on_())
+        copies_table()->mark(name);
+}
+
+void sonde_step(void)
+{
+    sonde_step_samples(0);
+}
+
+void sonde_step_samples(uint64_t samples)
+{
+    copies_table()->step(samples); /* counted even while off: windows of steps */
+}
+
+void sonde_tag(const char *key, const char *value)
+{
+    copies_table()->note(key, value, SITE_TAG);
+}
+
+void sonde_param(const char *key, const char *value)
+{
+    copies_table()->note(key, value, SITE_PARAM);
+}
+
+void sonde_thread_name(const char *name)
+{
+    copies_table()->thread_name(name);
+}
+
+void sonde_operation_begin(struct sonde_operation *op, const char *name, int phase,
+                           const char *component, const char *tags)
+{
+    copies_table()->operation_begin(op, name, phase, component, tags);
+}
+
+void sonde_operation_disabled(struct sonde_operation *op, const char *name)
+{
+    memset(op, 0, sizeof *op);
+    op->name = name;
+    op->start_s = op->duration_s = op->cpu_s = op->process_cpu_s = NAN;
+    op->mem_before_mb = op->mem_after_mb = op->mem_peak_mb = NAN;
+}
+
+void sonde_operation_end(struct sonde_operation *op)
+{
+    (void)copies_table()->operation_end(op, -INFINITY);
+}
+
+int sonde_operation_end_if_memory(struct sonde_operation *op, double threshold_mb)
+{
+    return copies_table()->operation_end(op, threshold_mb);
+}
+
+void sonde_span_begin(struct sonde_span *span, struct sonde_site *site)
+{
+    copies_table()->span_begin(span, site);
+}
+
+void sonde_span_suspend(struct sonde_span *span)
+{
+    copies_table()->span_change(span, SPAN_SUSPEND);
+}
+
+void sonde_span_resume(struct sonde_span *span)
+{
+    copies_table()->span_change(span, SPAN_RESUME);
+}
+
+void sonde_span_end(struct sonde_span *span)
+{
+    copies_table()->span_change(span, SPAN_END);
+}
+
+int sonde_session_start(const struct sonde_options *options)
+{
+    return copies_table()->session_start(options);
+}
+
+int sonde_session_stop(void)
+{
+    return copies_table()->session_stop();
+}
+
+int sonde_session_active(void)
+{
+    return copies_table()->session_active();
+}
+
+const char *sonde_session_directory(void)
+{
+    return copies_table()->session_directory();
+}
+
+const char *sonde_session_error(void)
+{
+    return copies_table()->session_error();
+}
+
+void sonde_pause(void)
+{
+    copies_table()->pause(1);
+}
+
+void sonde_resume(void)
+{
+    copies_table()->pause(0);
+}
+
+int sonde_recording(void)
+{
+    return copies_table()->recording();
+}
+
+uint64_t sonde_lost(void)
+{
+    return copies_table()->lost();
+}
+
+const char *sonde_phase_name(int phase)
+{
+    static const char *const names[SONDE_PHASE_COUNT] = {
+        "",          "data_loading", "preprocessing", "augmentation",  "collate",
+        "transfer",  "forward",      "backward",      "gradient",      "optimizer",
+        "sync",      "communication", "evaluation",   "checkpoint",    "model_creation",
+        "other"};
+    return phase >= 0 && phase < SONDE_PHASE_COUNT ? names[phase] : NULL;
+}

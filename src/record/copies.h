@@ -1,0 +1,76 @@
+/* copies.h: one recorder per process, however many copies of the library.
+ *
+ * The program, a preloaded object and a Python extension may each carry this
+ * library. The first copy to be used becomes the recorder of the process; the others
+ * reach it through this table. Layout rule: fields are only ever added at the end,
+ * and a copy that meets another version keeps out of its way (stays off).
+ */
+#ifndef SONDE_RECORD_COPIES_H
+#define SONDE_RECORD_COPIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sonde/sonde.h>
+
+#include "record/recorder.h"
+
+enum { TABLE_VERSION = 1 };
+
+struct table {
+    uint32_t version, size;
+    const volatile uint32_t *(*gate)(void);
+    void (*begin)(struct sonde_site *site, struct sonde_lane **slot);
+    void (*end)(struct sonde_site *site, struct sonde_lane **slot);
+    struct sonde_site *(*site_named)(const struct site_spec *spec);
+    void (*site_enable)(struct sonde_site *site, int enabled);
+    void (*value)(const char *name, int kind, double value);
+    void (*mark)(const char *name);
+    void (*step)(uint64_t samples);
+    void (*note)(const char *key, const char *value, unsigned flags);
+    void (*thread_name)(const char *name);
+    void (*operation_begin)(struct sonde_operation *op, const char *name, int phase,
+                            const char *component, const char *tags);
+    int (*operation_end)(struct sonde_operation *op, double threshold_mb);
+    void (*span_begin)(struct sonde_span *span, struct sonde_site *site);
+    void (*span_change)(struct sonde_span *span, int kind);
+    int (*session_start)(const struct sonde_options *options);
+    int (*session_stop)(void);
+    int (*session_active)(void);
+    const char *(*session_directory)(void);
+    const char *(*session_error)(void);
+    void (*pause)(int paused);
+    int (*recording)(void);
+    uint64_t (*lost)(void);
+};
+
+/* The recorder of this process: ours or another copy's. Never NULL. Also points this
+ * copy's gate at it. */
+const struct table *copies_table(void);
+
+/* ---- What the recorder offers (the functions behind the table) ---- */
+const volatile uint32_t *record_gate(void);
+void record_begin(struct sonde_site *site, struct sonde_lane **slot);
+void record_end(struct sonde_site *site, struct sonde_lane **slot);
+struct sonde_site *record_site_named(const struct site_spec *spec);
+void record_site_enable(struct sonde_site *site, int enabled);
+void record_value(const char *name, int kind, double value);
+void record_mark(const char *name);
+void record_step(uint64_t samples);
+void record_note(const char *key, const char *value, unsigned flags);
+void record_thread_name(const char *name);
+void operation_begin(struct sonde_operation *op, const char *name, int phase,
+                     const char *component, const char *tags);
+int operation_end(struct sonde_operation *op, double threshold_mb);
+void span_begin(struct sonde_span *span, struct sonde_site *site);
+void span_change(struct sonde_span *span, int kind);
+int session_start(const struct sonde_options *options);
+int session_stop(void);
+int session_active(void);
+const char *session_directory(void);
+const char *session_error(void);
+void record_pause(int paused);
+int record_recording(void);
+uint64_t record_lost(void);
+
+#endif

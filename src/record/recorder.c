@@ -1,0 +1,276 @@
+/* recorder.c: the one recorder of a process: off, on, forked.
+ *
+ * The gate is a page at a fixed address. While nothing is recorded it is a private
+ * page that says OFF. With a file, the file's live page is mapped over it, so that
+ * the supervisor can open and close the gate of a running program with one store,
+ * and every copy of the library in the process reads the same word.
+ *
+ * A forked child still sees its parent's live page there, but its lanes are zeroed
+ * (struct wiped): its first event fails the slot test and comes here, where it gets
+ * a file of its own. Children that never record never pay.
+ */
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct recorder recorder;
+
+void signals_block(sigset_t *ret_old)
+{
+    sigset_t all;
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, ret_old);
+}
+
+void signals_restore(const sigset_t *old)
+{
+    (void)pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+void spin_lock(uint32_t *lock)
+{
+    while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+void spin_unlock(uint32_t *lock)
+{
+    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+void recorder_say(const char *text)
+{
+    if (recorder.quiet)
+        return;
+    char line[512];
+    int n = snprintf(line, sizeof line, "sonde: %s\n", text);
+    if (n > 0) {
+        ssize_t ignored = write(STDERR_FILENO, line, (size_t)n);
+        (void)ignored;
+    }
+}
+
+/* ---- Memory ---------------------------------------------------------------------- */
+
+static struct wiped *wiped_for_atfork;
+
+static void wipe_after_fork(void)
+{
+    if (wiped_for_atfork)
+        memset(wiped_for_atfork, 0, sizeof *wiped_for_atfork);
+}
+
+static int map_memory(void)
+{
+    const size_t len = (sizeof(struct wiped) + 65535) & ~(size_t)65535;
+    struct wiped *w = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (w == MAP_FAILED)
+        return -ENOMEM;
+    if (madvise(w, len, MADV_WIPEONFORK) != 0) {
+        wiped_for_atfork = w; /* before Linux 4.14: at least plain fork works */
+        (void)pthread_atfork(NULL, NULL, wipe_after_fork);
+    }
+    uint32_t *gate = mmap(NULL, BLOCK_SIZE, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (gate == MAP_FAILED) {
+        (void)munmap(w, len);
+        return -ENOMEM;
+    }
+    *gate = SONDE_GATE_OFF;
+    recorder.wiped = w;
+    recorder.gate = gate;
+    return 0;
+}
+
+/* The gate says OFF and nobody outside can change it. */
+static void gate_private(void)
+{
+    uint32_t *p = mmap(recorder.gate, 4096, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    /* Between the mapping and this store the gate reads 0, "on", with lanes that
+     * are not ready: an event then takes the slow path and finds nothing to do. */
+    if (p != MAP_FAILED)
+        __atomic_store_n(recorder.gate, SONDE_GATE_OFF, __ATOMIC_RELEASE);
+}
+
+static int gate_shared(void)
+{
+    void *p = mmap(recorder.gate, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                   recorder.file.fd, BLOCK_SIZE);
+    return p == MAP_FAILED ? -errno : 0;
+}
+
+void recorder_update_gate(void)
+{
+    struct trace_live *live = recorder_live();
+    const struct control *c = recorder.control;
+    uint32_t gate = __atomic_load_n(&c->gate, __ATOMIC_RELAXED);
+    if (c->first_step || c->last_step) {
+        uint64_t step = __atomic_load_n(&live->steps, __ATOMIC_RELAXED);
+        bool inside = step >= c->first_step && (!c->last_step || step <= c->last_step);
+        gate = inside ? 0 : SONDE_GATE_OFF;
+    }
+    if (__atomic_load_n(&live->paused, __ATOMIC_RELAXED))
+        gate = SONDE_GATE_OFF;
+    __atomic_store_n(&live->gate, gate, __ATOMIC_RELEASE);
+}
+
+/* ---- The file -------------------------------------------------------------------- */
+
+static unsigned reason_of(int rc)
+{
+    switch (rc) {
+    case -ENOSPC: return LOST_DISK_FULL;
+    case -EFBIG: return LOST_FILE_LIMIT;
+    case -EDQUOT: return LOST_BUDGET;
+    case -ENOMEM: return LOST_ADDRESS_SPACE;
+    default: return LOST_PERMISSION;
+    }
+}
+
+/* Fail open: this process goes on unrecorded, and the run knows why. */
+static void give_up(int rc)
+{
+    recorder.failed = true;
+    __atomic_fetch_add(&recorder.control->refused, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_or(&recorder.control->refused_reason, reason_of(rc), __ATOMIC_RELAXED);
+    snprintf(recorder.error, sizeof recorder.error, "cannot record this process: %s",
+             rc == -ENOSPC   ? "no space left on device"
+             : rc == -EFBIG  ? "file size limit (ulimit -f) too low"
+             : rc == -EDQUOT ? "the run's trace budget is used up (--max-trace)"
+             : rc == -ENOMEM ? "not enough address space"
+                             : "cannot create its trace file");
+    gate_private();
+}
+
+static bool open_file(uint64_t forked_from_ns)
+{
+    int rc = tracefile_create(recorder.dir, recorder.control, forked_from_ns,
+                              &recorder.file);
+    if (rc == 0) {
+        __atomic_fetch_add(&recorder.control->processes, 1, __ATOMIC_RELAXED);
+        sites_copy_to_file();
+        recorder_update_gate();
+        rc = gate_shared();
+        if (rc < 0)
+            tracefile_close(&recorder.file);
+    }
+    if (rc < 0) {
+        give_up(rc);
+        return false;
+    }
+    folder_init(&recorder.self, &recorder.file);
+    recorder.pid = (uint32_t)getpid();
+    recorder.failed = false;
+    recorder.slow =
+        ticks_source() == TICKS_CLOCK_NS || recorder.control->min_zone_ticks > 0;
+    return true;
+}
+
+/* In a forked child: what we have is the parent's. */
+static void leave_parent(void)
+{
+    tracefile_forked();
+    gate_private();
+    tracefile_close(&recorder.file);
+    folder_release(&recorder.self);
+}
+
+/* ---- States ---------------------------------------------------------------------- */
+
+static void start_from_environment(void)
+{
+    const char *disable = secure_getenv("SONDE_DISABLE");
+    const char *dir = secure_getenv("SONDE_RUN");
+    if (!dir || !*dir || (disable && strcmp(disable, "0") != 0 && *disable))
+        return;
+    struct control *control;
+    if (strlen(dir) >= sizeof recorder.dir || control_map(dir, true, &control) < 0)
+        return;
+    snprintf(recorder.dir, sizeof recorder.dir, "%s", dir);
+    recorder.control = control;
+    recorder.on = true;
+}
+
+static bool set_up(void)
+{
+    if (recorder.ready)
+        return true;
+    static uint32_t once; /* the wiped locks do not exist yet */
+    spin_lock(&once);
+    if (!recorder.ready && map_memory() == 0) {
+        start_from_environment();
+        recorder.wiped->alive = recorder.on ? 0 : 1;
+        __atomic_store_n(&recorder.ready, true, __ATOMIC_RELEASE);
+    }
+    spin_unlock(&once);
+    return recorder.ready;
+}
+
+bool recorder_ensure(void)
+{
+    if (!set_up())
+        return false;
+    struct wiped *w = recorder.wiped;
+    if (__atomic_load_n(&w->alive, __ATOMIC_ACQUIRE))
+        return recorder.on && !recorder.failed;
+    spin_lock(&w->start_lock);
+    if (!w->alive) {
+        uint64_t parent = 0;
+        if (recorder.on && recorder.file.base) {
+            parent = tracefile_head(&recorder.file)->start.real_ns;
+            leave_parent();
+        }
+        if (recorder.on)
+            (void)open_file(parent);
+        __atomic_store_n(&w->alive, 1, __ATOMIC_RELEASE);
+    }
+    spin_unlock(&w->start_lock);
+    return recorder.on && !recorder.failed;
+}
+
+int recorder_start(const char *dir, struct control *control)
+{
+    snprintf(recorder.dir, sizeof recorder.dir, "%s", dir);
+    recorder.control = control;
+    recorder.failed = false;
+    recorder.error[0] = '\0';
+    /* Threads known from an earlier session must not write into its file. */
+    struct wiped *w = recorder.wiped;
+    for (unsigned i = 0; i < MAX_LANES; i++) {
+        w->lanes[i].block = 0;
+        w->lanes[i].seq = 0;
+        w->lanes[i].told_tid = 0;
+        w->lanes[i].held_tag = 0;
+        w->lanes[i].slow_cursor = 0;
+        __atomic_store_n(&w->lanes[i].cursor, 0, __ATOMIC_RELAXED);
+    }
+    memset(w->touched, 0, sizeof w->touched);
+    recorder.on = true;
+    if (!open_file(0)) {
+        recorder.on = false;
+        return -EIO;
+    }
+    return 0;
+}
+
+void recorder_stop(void)
+{
+    recorder.on = false;
+    recorder_live()->flags |= LIVE_EXITED;
+    gate_private();
+    /* The mapping stays: a thread may be between its gate test and its store. Only
+     * addresses are lost, and only once per session. */
+    if (recorder.file.fd >= 0)
+        (void)close(recorder.file.fd);
+    recorder.file.fd = -1;
+    folder_release(&recorder.self);
+}

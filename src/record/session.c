@@ -1,0 +1,351 @@
+/* session.c: recording without `sonde run`.
+ *
+ * The program itself makes the run directory, the control file and run.json, and a
+ * drain thread does what the supervisor would do. Under `sonde run` there is a
+ * session already and starting another one is refused.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/redact.h"
+#include "record/copies.h"
+#include "record/drainer.h"
+
+static struct session {
+    bool ours; /* started here, not by a supervisor */
+    pid_t pid;
+    char id[9];
+    char name[128];
+    int64_t started_ns;
+    struct control *control;
+} session;
+
+void sonde_options_standard(struct sonde_options *options)
+{
+    *options = (struct sonde_options){.size = sizeof *options, .level = SONDE_DETAILED};
+}
+
+void sonde_options_lightweight(struct sonde_options *options)
+{
+    *options = (struct sonde_options){
+        .size = sizeof *options, .level = SONDE_BASIC, .max_trace = 64u << 20};
+}
+
+static int fail(int rc, const char *what, const char *on)
+{
+    snprintf(recorder.error, sizeof recorder.error, "%s '%.80s': %s", what, on,
+             error_text(rc));
+    return rc;
+}
+
+/* ---- Options --------------------------------------------------------------------- */
+
+static int level_from_text(const char *text)
+{
+    return strcmp(text, "basic") == 0           ? SONDE_BASIC
+           : strcmp(text, "detailed") == 0      ? SONDE_DETAILED
+           : strcmp(text, "comprehensive") == 0 ? SONDE_COMPREHENSIVE
+                                                : -EINVAL;
+}
+
+/* The caller's options, then the environment for what the caller left at default. */
+static int merge_options(const struct sonde_options *given, struct sonde_options *o)
+{
+    sonde_options_standard(o);
+    o->level = SONDE_LEVEL_DEFAULT;
+    if (given) {
+        if (given->size == 0 || given->size > 4096)
+            return fail(-EINVAL, "options", "size must be sizeof(struct sonde_options)");
+        memcpy(o, given, given->size < sizeof *o ? given->size : sizeof *o);
+    }
+    const char *level = secure_getenv("SONDE_LEVEL");
+    if (o->level == SONDE_LEVEL_DEFAULT && level)
+        o->level = level_from_text(level);
+    const char *max = secure_getenv("SONDE_MAX_TRACE");
+    if (o->max_trace == 0 && max && parse_size(max, &o->max_trace) < 0)
+        return fail(-EINVAL, "SONDE_MAX_TRACE wants a size such as 512MiB, got", max);
+    if (o->level < 0 || o->level > SONDE_COMPREHENSIVE)
+        return fail(-EINVAL, "level", level ? level : "out of range");
+    if (!o->name)
+        o->name = secure_getenv("SONDE_NAME");
+    return 0;
+}
+
+/* ---- Run directory --------------------------------------------------------------- */
+
+static int make_directory(const struct sonde_options *o, struct buf *ret_dir)
+{
+    if (o->output) {
+        int rc = dir_make(o->output, 0700);
+        buf_puts(ret_dir, o->output);
+        return rc < 0 ? rc : 0;
+    }
+    const char *root = secure_getenv("SONDE_DIR");
+    struct buf runs = BUF_INIT;
+    path_join(&runs, root && *root ? root : ".sonde", "runs");
+    int rc = dir_make(runs.data, 0700);
+    for (int attempt = 0; rc >= 0 && attempt < 8; attempt++) {
+        uint32_t random = (uint32_t)ticks_now();
+        (void)!getrandom(&random, sizeof random, GRND_NONBLOCK);
+        snprintf(session.id, sizeof session.id, "%08x", random);
+        buf_clear(ret_dir);
+        path_join(ret_dir, runs.data, session.id);
+        rc = mkdir(ret_dir->data, 0700) == 0 ? 0 : -errno;
+        if (rc != -EEXIST)
+            break;
+        rc = 0;
+    }
+    buf_release(&runs);
+    return rc < 0 ? rc : ret_dir->error;
+}
+
+/* Children find the run by an absolute path wherever they go. */
+static int absolute(struct buf *dir)
+{
+    char *full = realpath(dir->data, NULL);
+    if (!full)
+        return -errno;
+    buf_clear(dir);
+    buf_puts(dir, full);
+    free(full);
+    return dir->error;
+}
+
+/* ---- run.json -------------------------------------------------------------------- */
+
+static void put_command(struct json_writer *w)
+{
+    struct buf line = BUF_INIT;
+    struct arena arena = ARENA_INIT;
+    char *args[256], **shown = NULL;
+    int count = 0;
+    json_array_begin(w);
+    if (file_read_all("/proc/self/cmdline", 1 << 16, &line) == 0) {
+        for (char *p = line.data; p < line.data + line.len && count < 255;
+             p += strlen(p) + 1)
+            args[count++] = p;
+        if (redact_args(count, args, &arena, &shown) == 0)
+            for (int i = 0; i < count; i++)
+                json_put_string(w, shown[i]);
+    }
+    json_array_end(w);
+    arena_release(&arena);
+    buf_release(&line);
+}
+
+static void put_time(struct json_writer *w, int64_t ns)
+{
+    time_t seconds = (time_t)(ns / 1000000000);
+    struct tm tm;
+    char text[64], full[80];
+    gmtime_r(&seconds, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(full, sizeof full, "%s.%03dZ", text, (int)(ns / 1000000 % 1000));
+    json_put_string(w, full);
+}
+
+static void put_exit(struct json_writer *w, int code)
+{
+    json_key(w, "exit");
+    if (code < 0) {
+        json_put_null(w);
+        return;
+    }
+    json_object_begin(w);
+    json_key(w, "code");
+    json_put_int(w, code);
+    json_key(w, "signal");
+    json_put_null(w);
+    json_key(w, "cause");
+    json_put_string(w, code == 0 ? "ok" : "error");
+    json_object_end(w);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Code −1: still running. */
+static int write_run_json(int code)
+{
+    static const char *const levels[] = {"", "basic", "detailed", "comprehensive"};
+    struct buf text = BUF_INIT, path = BUF_INIT;
+    struct json_writer w;
+    char cwd[PATH_MAX];
+    json_init_buf(&w, &text, JSON_PRETTY);
+    json_object_begin(&w);
+    json_key(&w, "schema");
+    json_put_string(&w, "sonde.run/1");
+    json_key(&w, "id");
+    json_put_string(&w, session.id);
+    json_key(&w, "name");
+    json_put_string(&w, session.name[0] ? session.name : NULL);
+    json_key(&w, "command");
+    put_command(&w);
+    json_key(&w, "cwd");
+    json_put_string(&w, getcwd(cwd, sizeof cwd));
+    json_key(&w, "started_ns");
+    json_put_int(&w, session.started_ns);
+    json_key(&w, "started");
+    put_time(&w, session.started_ns);
+    json_key(&w, "ended_ns");
+    if (code < 0)
+        json_put_null(&w);
+    else
+        json_put_int(&w, now_ns());
+    put_exit(&w, code);
+    json_key(&w, "pid");
+    json_put_int(&w, session.pid);
+    json_key(&w, "supervisor");
+    json_object_begin(&w);
+    json_key(&w, "pid");
+    json_put_int(&w, session.pid);
+    json_key(&w, "proc_start");
+    json_put_uint(&w, process_start_ticks((uint32_t)session.pid));
+    json_object_end(&w);
+    json_key(&w, "level");
+    json_put_string(&w, levels[session.control->level & 3]);
+    json_key(&w, "sonde");
+    json_put_string(&w, SONDE_VERSION);
+    json_object_end(&w);
+    int rc = json_finish(&w);
+    path_join(&path, recorder.dir, "run.json");
+    if (rc == 0)
+        rc = file_write_atomic(path.data, text.data, text.len, 0600);
+    buf_release(&path);
+    buf_release(&text);
+    return rc;
+}
+
+/* ---- Start and stop -------------------------------------------------------------- */
+
+static void at_exit(int status, void *arg)
+{
+    (void)arg;
+    if (session.ours && session.pid == getpid()) {
+        drainer_stop();
+        (void)write_run_json(status & 0xff);
+    }
+}
+
+static int start(const struct sonde_options *o)
+{
+    struct buf dir = BUF_INIT;
+    struct control *control = NULL;
+    int rc = make_directory(o, &dir);
+    if (rc < 0) {
+        rc = fail(rc, "cannot create the run directory (set SONDE_DIR or output)",
+                  dir.data);
+        goto done;
+    }
+    rc = absolute(&dir);
+    if (rc == 0 && !session.id[0])
+        snprintf(session.id, sizeof session.id, "%08x", (unsigned)ticks_now());
+    const struct control_options c = {
+        .run_id = session.id, .level = (unsigned)o->level, .max_trace = o->max_trace,
+        .min_zone_ns = o->min_zone_ns, .first_step = o->first_step,
+        .last_step = o->last_step, .gate_off = o->after_ns > 0, .lossy = o->lossy};
+    if (rc == 0)
+        rc = control_create(dir.data, &c, &control);
+    if (rc < 0) {
+        rc = fail(rc, "cannot use the run directory", dir.data);
+        goto done;
+    }
+    session.pid = getpid();
+    session.control = control;
+    session.started_ns = now_ns();
+    snprintf(session.name, sizeof session.name, "%s", o->name ? o->name : "");
+    recorder.quiet = o->quiet;
+    sigset_t old;
+    signals_block(&old);
+    rc = recorder_start(dir.data, control);
+    signals_restore(&old);
+    if (rc < 0)
+        goto done;
+    session.ours = true;
+    (void)write_run_json(-1);
+    (void)setenv("SONDE_RUN", recorder.dir, 1); /* programs we exec join the run */
+    if (!o->no_drainer)
+        rc = drainer_start(recorder.dir, control, o->after_ns, o->duration_ns);
+    static bool exit_hooked;
+    if (!exit_hooked)
+        exit_hooked = on_exit(at_exit, NULL) == 0;
+done:
+    buf_release(&dir);
+    return rc;
+}
+
+int session_start(const struct sonde_options *given)
+{
+    const char *disable = secure_getenv("SONDE_DISABLE");
+    sigset_t old;
+    signals_block(&old);
+    bool active = recorder_ensure() || recorder.on;
+    signals_restore(&old);
+    recorder.error[0] = '\0';
+    if (disable && *disable && strcmp(disable, "0") != 0)
+        return fail(-ECANCELED, "recording is switched off by", "SONDE_DISABLE");
+    if (active)
+        return fail(-EBUSY, "a session is active already in", recorder.dir);
+    if (!recorder.ready)
+        return fail(-ENOMEM, "cannot start", "the recorder");
+    struct sonde_options o;
+    int rc = merge_options(given, &o);
+    session.id[0] = '\0';
+    return rc < 0 ? rc : start(&o);
+}
+
+int session_stop(void)
+{
+    if (!recorder.on)
+        return -ENOENT;
+    if (!session.ours)
+        return -EBUSY; /* the supervisor's to end */
+    sigset_t old;
+    signals_block(&old);
+    recorder_stop();
+    signals_restore(&old);
+    drainer_stop(); /* folds the rest: our file says its session is over */
+    (void)write_run_json(0);
+    (void)unsetenv("SONDE_RUN");
+    session.ours = false;
+    /* The control page stays mapped: a thread may be looking at it. */
+    return 0;
+}
+
+int session_active(void)
+{
+    sigset_t old;
+    signals_block(&old);
+    bool on = recorder_ensure();
+    signals_restore(&old);
+    return on;
+}
+
+const char *session_directory(void)
+{
+    return recorder.on ? recorder.dir : "";
+}
+
+const char *session_error(void)
+{
+    return recorder.error;
+}
