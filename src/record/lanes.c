@@ -32,8 +32,8 @@
 enum {
     WAIT_STEP_NS = 50000,        /* one nap while waiting for the folder */
     WAIT_FOLDER_NS = 20000000,   /* then fold ourselves */
-    WAIT_ALL_NS = 2000000000,    /* then drop events */
-    RETRY_NS = 2000000,          /* how long a lane without a block drops */
+    WAIT_ALL_NS = 1000000000,    /* then drop events */
+    RETRY_NS = 1000000,          /* how long a lane without a block drops, at first */
 };
 
 static __thread struct lane *mine;
@@ -127,40 +127,51 @@ static void note_wait(uint64_t since)
     __atomic_fetch_add(&live->wait_ns, ns, __ATOMIC_RELAXED);
 }
 
-/* No block is free and the file may not grow. */
+/* Folds for the folder that does not come. False: that cannot help. */
+static bool fold_myself(void)
+{
+    int n = folder_pass(&recorder.self, true, 16);
+    if (n > 0)
+        __atomic_fetch_add(&recorder_live()->self_folds, (uint64_t)n, __ATOMIC_RELAXED);
+    if (n == -EAGAIN)
+        nap(); /* somebody else is at it */
+    return n > 0 || n == -EAGAIN;
+}
+
+/* No block is free and the file may not grow: blocks must be counted and emptied. */
 static bool wait_for_block(struct lane *l, uint32_t *ret_block)
 {
     uint64_t start = ticks_now();
     const double per_ns = ticks_per_ns();
-    bool got = false;
-    for (;;) {
-        got = take_free(l, true, ret_block);
+    bool got, hope = true;
+    while (!(got = take_free(l, true, ret_block)) && hope) {
         double waited = (double)(ticks_now() - start) / per_ns;
-        if (got || waited > WAIT_ALL_NS)
-            break;
-        if (waited < WAIT_FOLDER_NS && folder_at_work()) {
+        if (waited < WAIT_FOLDER_NS && folder_at_work())
             nap();
-            continue;
-        }
-        int n = folder_pass(&recorder.self, true, 16);
-        if (n > 0)
-            __atomic_fetch_add(&recorder_live()->self_folds, (uint64_t)n,
-                               __ATOMIC_RELAXED);
-        else if (!take_free(l, true, ret_block))
-            nap();
-        else {
-            got = true;
-            break;
-        }
+        else
+            hope = fold_myself() && waited < WAIT_ALL_NS;
     }
     note_wait(start);
     return got;
+}
+
+/* Space for statistics, while there is some: without it nothing could ever be
+ * counted, and so no block emptied. Only programs that fill a block need it. */
+static void reserve_statistics(void)
+{
+    struct tracefile *f = &recorder.file;
+    struct trace_head *h = tracefile_head(f);
+    (void)tracefile_need(f, h->nodes, 0, BLOCK_NODES);
+    (void)tracefile_need(f, h->chunks, 0, BLOCK_CHUNKS);
+    (void)tracefile_need(f, h->values, 0, BLOCK_VALUES);
 }
 
 static bool acquire(struct lane *l, uint32_t *ret_block)
 {
     if (take_free(l, false, ret_block))
         return true;
+    if (l->seq == 1)
+        reserve_statistics();
     unsigned reason = LOST_STALLED;
     /* A lane's first block is always worth growing for. */
     if (tracefile_may_grow(&recorder.file) || l->seq == 0) {
@@ -169,11 +180,9 @@ static bool acquire(struct lane *l, uint32_t *ret_block)
             return true;
         reason = reason_of(rc);
     }
-    if (recorder.control->flags & CONTROL_LOSSY) {
-        lanes_drop(0, LOST_LOSSY);
-        return false;
-    }
-    if (wait_for_block(l, ret_block))
+    if (recorder.control->flags & CONTROL_LOSSY)
+        reason = LOST_LOSSY;
+    else if (wait_for_block(l, ret_block))
         return true;
     lanes_drop(0, reason);
     return false;
@@ -231,10 +240,14 @@ static bool roll(struct lane *l)
     seal(l);
     uint32_t block;
     if (!acquire(l, &block)) {
-        l->retry_ticks = ticks_now() + (uint64_t)(RETRY_NS * ticks_per_ns());
+        /* Asking costs time; ask ever more seldom while the answer is no. */
+        if (l->refusals < 8)
+            l->refusals++;
+        double pause = (double)RETRY_NS * (1u << l->refusals);
+        l->retry_ticks = ticks_now() + (uint64_t)(pause * ticks_per_ns());
         return false;
     }
-    l->retry_ticks = 0;
+    l->retry_ticks = l->refusals = 0;
     open_block(l, block);
     if ((recorder.control->flags & CONTROL_SUPERVISED) == 0)
         control_tick_clock(recorder.control);

@@ -36,7 +36,7 @@ struct lane {
     uint64_t slow_cursor;
     uint64_t held_ticks; /* a begin that waits to see whether its zone is short */
     uint32_t held_tag;
-    uint32_t pad;
+    uint32_t refusals; /* in a row: how often no block was to be had */
 };
 _Static_assert(sizeof(struct lane) == sizeof(struct sonde_lane), "same object");
 

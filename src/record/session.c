@@ -16,15 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files.h"
-#include "base/json.h"
 #include "base/parse.h"
-#include "base/redact.h"
 #include "record/copies.h"
 #include "record/drainer.h"
+#include "trace/git.h"
+#include "trace/machine.h"
+#include "trace/process.h"
+#include "trace/runfile.h"
 
 static struct session {
     bool ours; /* started here, not by a supervisor */
@@ -126,56 +127,6 @@ static int absolute(struct buf *dir)
     return dir->error;
 }
 
-/* ---- run.json -------------------------------------------------------------------- */
-
-static void put_command(struct json_writer *w)
-{
-    struct buf line = BUF_INIT;
-    struct arena arena = ARENA_INIT;
-    char *args[256], **shown = NULL;
-    int count = 0;
-    json_array_begin(w);
-    if (file_read_all("/proc/self/cmdline", 1 << 16, &line) == 0) {
-        for (char *p = line.data; p < line.data + line.len && count < 255;
-             p += strlen(p) + 1)
-            args[count++] = p;
-        if (redact_args(count, args, &arena, &shown) == 0)
-            for (int i = 0; i < count; i++)
-                json_put_string(w, shown[i]);
-    }
-    json_array_end(w);
-    arena_release(&arena);
-    buf_release(&line);
-}
-
-static void put_time(struct json_writer *w, int64_t ns)
-{
-    time_t seconds = (time_t)(ns / 1000000000);
-    struct tm tm;
-    char text[64], full[80];
-    gmtime_r(&seconds, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(full, sizeof full, "%s.%03dZ", text, (int)(ns / 1000000 % 1000));
-    json_put_string(w, full);
-}
-
-static void put_exit(struct json_writer *w, int code)
-{
-    json_key(w, "exit");
-    if (code < 0) {
-        json_put_null(w);
-        return;
-    }
-    json_object_begin(w);
-    json_key(w, "code");
-    json_put_int(w, code);
-    json_key(w, "signal");
-    json_put_null(w);
-    json_key(w, "cause");
-    json_put_string(w, code == 0 ? "ok" : "error");
-    json_object_end(w);
-}
-
 static int64_t now_ns(void)
 {
     struct timespec ts;
@@ -183,55 +134,54 @@ static int64_t now_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* ---- run.json -------------------------------------------------------------------- */
+
+/* The program's words, NUL-separated as the kernel keeps them. */
+static int read_command(struct buf *line, char *argv[], int max)
+{
+    int count = 0;
+    if (file_read_all("/proc/self/cmdline", 1 << 16, line) == 0)
+        for (char *p = line->data; p < line->data + line->len && count < max;
+             p += strlen(p) + 1)
+            argv[count++] = p;
+    return count;
+}
+
 /* Code −1: still running. */
 static int write_run_json(int code)
 {
     static const char *const levels[] = {"", "basic", "detailed", "comprehensive"};
-    struct buf text = BUF_INIT, path = BUF_INIT;
-    struct json_writer w;
-    char cwd[PATH_MAX];
-    json_init_buf(&w, &text, JSON_PRETTY);
-    json_object_begin(&w);
-    json_key(&w, "schema");
-    json_put_string(&w, "sonde.run/1");
-    json_key(&w, "id");
-    json_put_string(&w, session.id);
-    json_key(&w, "name");
-    json_put_string(&w, session.name[0] ? session.name : NULL);
-    json_key(&w, "command");
-    put_command(&w);
-    json_key(&w, "cwd");
-    json_put_string(&w, getcwd(cwd, sizeof cwd));
-    json_key(&w, "started_ns");
-    json_put_int(&w, session.started_ns);
-    json_key(&w, "started");
-    put_time(&w, session.started_ns);
-    json_key(&w, "ended_ns");
-    if (code < 0)
-        json_put_null(&w);
-    else
-        json_put_int(&w, now_ns());
-    put_exit(&w, code);
-    json_key(&w, "pid");
-    json_put_int(&w, session.pid);
-    json_key(&w, "supervisor");
-    json_object_begin(&w);
-    json_key(&w, "pid");
-    json_put_int(&w, session.pid);
-    json_key(&w, "proc_start");
-    json_put_uint(&w, process_start_ticks((uint32_t)session.pid));
-    json_object_end(&w);
-    json_key(&w, "level");
-    json_put_string(&w, levels[session.control->level & 3]);
-    json_key(&w, "sonde");
-    json_put_string(&w, SONDE_VERSION);
-    json_object_end(&w);
-    int rc = json_finish(&w);
-    path_join(&path, recorder.dir, "run.json");
-    if (rc == 0)
-        rc = file_write_atomic(path.data, text.data, text.len, 0600);
-    buf_release(&path);
-    buf_release(&text);
+    struct buf line = BUF_INIT;
+    char *argv[256], cwd[PATH_MAX];
+    uint64_t start = process_start_ticks((uint32_t)session.pid);
+    struct runfile f = {
+        .name = session.name[0] ? session.name : NULL,
+        .command = argv,
+        .command_len = read_command(&line, argv, 256),
+        .cwd = getcwd(cwd, sizeof cwd),
+        .started_ns = session.started_ns,
+        .ended_ns = code < 0 ? 0 : now_ns(),
+        .pid = session.pid,
+        .pid_start = start,
+        .supervisor = session.pid, /* the program looks after itself */
+        .supervisor_start = start,
+        .pid_namespace = process_pid_namespace(),
+        .level = levels[session.control->level & 3],
+        .supervisor_cpu_s = NAN,
+        .supervisor_rss_mb = NAN,
+        .max_trace = session.control->max_blocks * BLOCK_SIZE,
+        .lossy = session.control->flags & CONTROL_LOSSY,
+        .redact = true,
+    };
+    snprintf(f.id, sizeof f.id, "%s", session.id);
+    (void)process_boot_id(f.boot_id);
+    machine_read(&f.machine);
+    f.has_git = f.cwd && git_read(f.cwd, &f.git);
+    if (code >= 0)
+        f.exit = (struct runfile_exit){.code = code, .cause = code == 0 ? "ok" : "error"};
+    int rc = runfile_write(&f, recorder.dir);
+    runfile_release(&f);
+    buf_release(&line);
     return rc;
 }
 

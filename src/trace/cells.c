@@ -264,8 +264,16 @@ int cells_publish(struct fold *f, struct tracefile *file, uint64_t token)
 {
     struct trace_live *live = tracefile_live(file);
     uint64_t number = __atomic_load_n(&live->commit, __ATOMIC_ACQUIRE) + 1;
+    /* Before the first copy: if we are killed below, the commit stays what it was, and
+     * only this tells the folder that made it to forget its cache and repair. */
+    __atomic_store_n(&live->fold_token, token, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     touch_open_paths(f);
     int rc = reserve_blocks(f, file);
+    /* First of all say that we are at it: if we are killed before the commit, a folder
+     * whose cache is as old as the commit must still find that somebody else was here,
+     * reload, and erase our copies. Otherwise its own commit would make them true. */
+    __atomic_store_n(&live->fold_token, token, __ATOMIC_SEQ_CST);
     for (uint32_t i = 0; rc == 0 && i < f->dirty_node_count; i++)
         rc = publish_node(f, file, f->dirty_nodes[i], number);
     for (uint32_t i = 0; rc == 0 && i < f->dirty_lane_count; i++)
@@ -279,7 +287,6 @@ int cells_publish(struct fold *f, struct tracefile *file, uint64_t token)
     live->node_count = f->node_count;
     live->chunk_count = f->chunk_count;
     live->value_count = f->value_count;
-    __atomic_store_n(&live->fold_token, token, __ATOMIC_RELAXED);
     /* Release: everything above is in the file before it becomes the truth. */
     __atomic_store_n(&live->commit, number, __ATOMIC_RELEASE);
     fold_clean(f);

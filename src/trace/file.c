@@ -33,6 +33,17 @@ static ssize_t slurp(const char *path, char *ret_text, size_t size)
     return n;
 }
 
+/* Field n (> 2) of a /proc stat line, from its closing parenthesis on. */
+static uint64_t stat_field(const char *p, int n)
+{
+    for (int field = 2; p && field < n; field++)
+        p = strchr(p + 1, ' ');
+    uint64_t value = 0;
+    for (p = p ? p + 1 : NULL; p && *p >= '0' && *p <= '9'; p++)
+        value = value * 10 + (uint64_t)(*p - '0');
+    return value;
+}
+
 uint64_t process_start_ticks(uint32_t pid)
 {
     char path[40], text[1024];
@@ -40,15 +51,15 @@ uint64_t process_start_ticks(uint32_t pid)
     if (slurp(path, text, sizeof text) <= 0)
         return 0;
     /* The name in parentheses may hold anything: count fields after the last ')'. */
-    char *p = strrchr(text, ')');
-    if (!p || p[1] == '\0' || p[2] == 'Z' || p[2] == 'X')
-        return 0; /* a zombie has left its memory behind: gone for our purpose */
-    for (int field = 2; p && field < 22; field++)
-        p = strchr(p + 1, ' ');
-    uint64_t value = 0;
-    for (p = p ? p + 1 : NULL; p && *p >= '0' && *p <= '9'; p++)
-        value = value * 10 + (uint64_t)(*p - '0');
-    return value;
+    const char *p = strrchr(text, ')');
+    if (!p || p[1] == '\0')
+        return 0;
+    /* A zombie has left its memory behind and is gone for our purpose, but a main
+     * thread that ended before the others is a zombie too: field 20 counts threads. */
+    bool zombie = p[2] == 'Z' || p[2] == 'X';
+    if (zombie && stat_field(p, 20) <= 1)
+        return 0;
+    return stat_field(p, 22);
 }
 
 bool tracefile_owner_alive(const struct trace_head *head)

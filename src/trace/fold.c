@@ -54,12 +54,15 @@ bool fold_insert_node(struct fold *f, unsigned number, unsigned parent, unsigned
     if (number >= MAX_NODES)
         return false;
     struct fold_node *n = &f->nodes[number];
+    bool fits = number < FIRST_NODE
+                    ? n->used
+                    : !n->used && parent < MAX_NODES && f->nodes[parent].used;
+    if (!fits)
+        return false;
     if (stats)
         n->stats = *stats;
     if (number < FIRST_NODE)
-        return n->used;
-    if (n->used || parent >= MAX_NODES || !f->nodes[parent].used)
-        return false;
+        return true;
     n->used = 1;
     n->parent = (uint16_t)parent;
     n->site = (uint16_t)site;
@@ -122,7 +125,11 @@ node_record(struct fold *f, unsigned number, uint64_t begin, uint64_t end)
     }
     s->count++;
     s->total += d;
-    s->last_ticks = end;
+    /* Lanes that share a node are folded in any order. */
+    if (begin < s->first_ticks)
+        s->first_ticks = begin;
+    if (end > s->last_ticks)
+        s->last_ticks = end;
     if (d < s->min)
         s->min = d;
     if (d > s->max)
@@ -186,13 +193,20 @@ void fold_clean(struct fold *f)
 static void close_other(struct fold *f, const struct fold_lane *l, unsigned depth,
                         uint64_t begin, uint64_t end)
 {
-    if (depth > 0 && l->frames[depth - 1].node == NODE_OTHER) {
-        f->nodes[NODE_OTHER].stats.count++;
-        if (!f->nodes[NODE_OTHER].dirty)
-            touch_node(f, NODE_OTHER);
+    if (depth == 0 || l->frames[depth - 1].node != NODE_OTHER) {
+        node_record(f, NODE_OTHER, begin, end);
         return;
     }
-    node_record(f, NODE_OTHER, begin, end);
+    /* Inside another one: its time is in that one's. It ends first, though, and so
+     * may be the first of all. */
+    struct node_stats *s = &f->nodes[NODE_OTHER].stats;
+    if (s->count == 0 || begin < s->first_ticks)
+        s->first_ticks = begin;
+    if (s->count == 0 || end - begin < s->min)
+        s->min = end - begin;
+    s->count++;
+    if (!f->nodes[NODE_OTHER].dirty)
+        touch_node(f, NODE_OTHER);
 }
 
 static void close_frame(struct fold *f, struct fold_lane *l, unsigned depth,
@@ -416,6 +430,25 @@ end_mismatch(struct fold *f, struct fold_lane *l, unsigned depth, unsigned site,
     return depth;
 }
 
+uint64_t fold_start(const uint64_t *words, size_t count, uint64_t base_ticks,
+                    uint64_t last_ticks)
+{
+    if (base_ticks <= last_ticks)
+        return last_ticks;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t w = __atomic_load_n(&words[i], __ATOMIC_RELAXED);
+        unsigned tag = w & 0xffff;
+        if (w == 0 || tag == TAG_PAD || tag == TAG_CONT)
+            continue;
+        int64_t passed = (int64_t)((w & ~0xffffULL) - (base_ticks << 16)) >> 16;
+        if (passed >= 0)
+            break;
+        uint64_t back = (uint64_t)-passed;
+        return back < base_ticks - last_ticks ? base_ticks - back : last_ticks;
+    }
+    return base_ticks;
+}
+
 void fold_words(struct fold *f, unsigned lane, const uint64_t *words, size_t count,
                 uint64_t base_ticks)
 {
@@ -428,7 +461,8 @@ void fold_words(struct fold *f, unsigned lane, const uint64_t *words, size_t cou
     unsigned depth = c->depth;
     /* Ticks are kept shifted: a word minus this is the time passed, modulo 2^48,
      * and its sign tells a step back. */
-    uint64_t now = base_ticks > c->last_ticks ? base_ticks : c->last_ticks;
+    uint64_t now = fold_start(words, count, base_ticks, c->last_ticks);
+    uint64_t last = c->last_ticks; /* of the last event: a block's base is none */
     uint64_t events = 0;
 
     for (size_t i = 0; i < count;) {
@@ -444,13 +478,14 @@ void fold_words(struct fold *f, unsigned lane, const uint64_t *words, size_t cou
                 continue;
             }
         }
-        uint64_t previous = now;
+        uint64_t previous = last;
         int64_t passed = (int64_t)((w & ~0xffffULL) - (now << 16)) >> 16;
         /* A handler's events may stand after an event that is a little later. */
         now += passed > 0 ? (uint64_t)passed : 0;
+        last = now;
         if (__builtin_expect(tag < 16, 0)) {
             c->depth = depth;
-            c->last_ticks = now;
+            c->last_ticks = previous; /* where a change of threads cuts what is open */
             i += fold_record(f, lane, words + i, count - i, now);
             depth = c->depth;
             continue;
@@ -487,6 +522,6 @@ void fold_words(struct fold *f, unsigned lane, const uint64_t *words, size_t cou
         node_record(f, l->frames[depth].node, l->frames[depth].begin_ticks, now);
     }
     c->depth = depth;
-    c->last_ticks = now;
+    c->last_ticks = last;
     c->events += events;
 }

@@ -3,7 +3,7 @@
  * A fold is the statistics of one process in memory: call paths, histograms, values,
  * and for each lane the zones that are open. Words go in block by block, in order
  * within a lane; any interleaving of lanes gives the same result. Who owns the fold
- * decides what becomes of it: a folder publishes it into the file (foldfile.h), a
+ * decides what becomes of it: a folder publishes it into the file (cells.h), a
  * reader shows it.
  *
  * A fold is one fixed-size object of about 17 MiB of address space, of which only
@@ -57,6 +57,11 @@ struct fold {
 int fold_new(struct fold **ret_fold);
 void fold_free(struct fold *fold);
 
+/* Where the ticks of a block begin. A thread reads the clock, then may have to wait for
+ * a block to write into: the first word may be older than the block, though not older
+ * than the lane's last event (0: none). */
+uint64_t fold_start(const uint64_t *words, size_t count, uint64_t base_ticks,
+                    uint64_t last_ticks);
 /* Counts `count` words of a block of `lane` whose first tick is near base_ticks. */
 void fold_words(struct fold *fold, unsigned lane, const uint64_t *words, size_t count,
                 uint64_t base_ticks);

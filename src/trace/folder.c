@@ -36,9 +36,9 @@ void folder_release(struct folder *folder)
 {
     fold_free(folder->fold);
     folder->fold = NULL;
-    if (folder->queue)
-        (void)munmap(folder->queue, MAX_BLOCKS * sizeof *folder->queue);
-    folder->queue = NULL;
+    if (folder->room)
+        (void)munmap(folder->room, sizeof *folder->room);
+    folder->room = NULL;
 }
 
 static uint32_t block_count(struct tracefile *f)
@@ -63,7 +63,7 @@ static uint64_t order_of(struct folder *fo, uint32_t block)
 
 static void sift_down(struct folder *fo, uint32_t root, uint32_t count)
 {
-    uint32_t *q = fo->queue;
+    uint32_t *q = fo->room->queue;
     for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
         if (child + 1 < count && order_of(fo, q[child]) < order_of(fo, q[child + 1]))
             child++;
@@ -77,26 +77,27 @@ static void sift_down(struct folder *fo, uint32_t root, uint32_t count)
 
 static int build_queue(struct folder *fo)
 {
-    if (!fo->queue) {
-        void *p = mmap(NULL, MAX_BLOCKS * sizeof *fo->queue, PROT_READ | PROT_WRITE,
+    if (!fo->room) {
+        void *p = mmap(NULL, sizeof *fo->room, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED)
             return -ENOMEM;
-        fo->queue = p;
+        fo->room = p;
     }
+    uint32_t *queue = fo->room->queue;
     uint32_t blocks = block_count(fo->file), n = 0;
     for (uint32_t i = 2; i < blocks; i++) {
         const uint64_t *entry = tracefile_entry(fo->file, i);
         uint64_t w = entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0;
         if (block_kind(w) == BLOCK_EVENTS && block_state(w) == STATE_FOLDED)
-            fo->queue[n++] = i;
+            queue[n++] = i;
     }
     for (uint32_t i = n / 2; i-- > 0;)
         sift_down(fo, i, n);
     for (uint32_t end = n; end > 1; end--) {
-        uint32_t swap = fo->queue[0];
-        fo->queue[0] = fo->queue[end - 1];
-        fo->queue[end - 1] = swap;
+        uint32_t swap = queue[0];
+        queue[0] = queue[end - 1];
+        queue[end - 1] = swap;
         sift_down(fo, 0, end - 1);
     }
     fo->queue_head = 0;
@@ -176,6 +177,26 @@ static unsigned insert_pending(struct pending *list, unsigned count, struct pend
     return count;
 }
 
+static void queue_push(struct folder *fo, uint32_t block)
+{
+    if (fo->queue_count < MAX_BLOCKS)
+        fo->room->queue[(fo->queue_head + fo->queue_count++) % MAX_BLOCKS] = block;
+}
+
+/* The block is counted: it may be given back from now on. */
+static void mark_folded(struct folder *fo, const struct pending *p)
+{
+    struct trace_live *live = tracefile_live(fo->file);
+    uint64_t *entry = tracefile_entry(fo->file, p->block);
+    uint8_t *block = tracefile_block(fo->file, p->block);
+    if (!entry || !block)
+        return;
+    ((struct events_head *)block)->fold_order = ++live->fold_order;
+    queue_push(fo, p->block);
+    __atomic_store_n(entry, block_word(BLOCK_EVENTS, STATE_FOLDED, p->lane, p->seq),
+                     __ATOMIC_RELEASE);
+}
+
 /* Blocks to count, sorted by lane and sequence. On the way, blocks that are counted
  * already but were not marked (a kill between publish and mark) are marked. */
 static unsigned collect(struct folder *fo, bool alive, struct pending *list)
@@ -192,14 +213,11 @@ static unsigned collect(struct folder *fo, bool alive, struct pending *list)
         struct fold_lane *l = fold_lane(fo->fold, lane);
         if (!l)
             continue;
-        if (block_seq(w) < l->carry.next_seq) {
-            __atomic_store_n(entry, block_word(BLOCK_EVENTS, STATE_FOLDED, lane,
-                                               block_seq(w)),
-                             __ATOMIC_RELEASE);
-            continue;
-        }
         struct pending p = {i, block_seq(w), (uint16_t)lane, state == STATE_OPEN};
-        count = insert_pending(list, count, p);
+        if (block_seq(w) < l->carry.next_seq)
+            mark_folded(fo, &p);
+        else
+            count = insert_pending(list, count, p);
     }
     return count;
 }
@@ -212,18 +230,16 @@ static unsigned count_holes(const uint64_t *words)
     return holes;
 }
 
-/* True when the block must wait for an interrupted writer. */
-static bool wait_for_hole(struct folder *fo, unsigned holes, bool alive)
+/* True when the block must wait for an interrupted writer. Each lane has a time of its
+ * own: what others do meanwhile does not prolong it. */
+static bool wait_for_hole(struct folder *fo, const struct pending *p)
 {
-    if (holes == 0 || !alive)
-        return false;
-    uint64_t now = ticks_now();
-    if (fo->hole_since == 0)
-        fo->hole_since = now;
-    if ((double)(now - fo->hole_since) < HOLE_GRACE_NS * ticks_per_ns())
-        return true;
-    fo->hole_since = 0;
-    return false;
+    uint64_t now = ticks_now(), *since = &fo->room->holes[p->lane].since;
+    if (fo->room->holes[p->lane].seq != p->seq) {
+        fo->room->holes[p->lane].seq = p->seq;
+        *since = now;
+    }
+    return (double)(now - *since) < HOLE_GRACE_NS * ticks_per_ns();
 }
 
 /* Counts one block; false when it (and so its lane) must wait. */
@@ -238,7 +254,7 @@ static bool count_block(struct folder *fo, const struct pending *p, bool alive)
     struct events_head *h = (struct events_head *)block;
     const uint64_t *words = (const uint64_t *)(block + EVENTS_OFFSET);
     unsigned holes = p->open ? 0 : count_holes(words);
-    if (wait_for_hole(fo, holes, alive))
+    if (holes && alive && wait_for_hole(fo, p))
         return false;
     uint64_t events_before = l->carry.events;
     fold_words(fo->fold, p->lane, words, EVENTS_WORDS, h->base_ticks);
@@ -246,23 +262,18 @@ static bool count_block(struct folder *fo, const struct pending *p, bool alive)
     l->carry.holes += holes;
     fo->events += l->carry.events - events_before;
     h->crc = crc32c(0, words, BLOCK_SIZE - EVENTS_OFFSET);
-    h->crc_set = 1;
+    /* Release: killed in between, the block must not seem damaged. */
+    __atomic_store_n(&h->crc_set, 1, __ATOMIC_RELEASE);
     return true;
 }
 
 /* ---- Space ----------------------------------------------------------------------- */
 
-static void queue_push(struct folder *fo, uint32_t block)
-{
-    if (fo->queue_count < MAX_BLOCKS)
-        fo->queue[(fo->queue_head + fo->queue_count++) % MAX_BLOCKS] = block;
-}
-
 /* The FOLDED block that was counted first: its events are the oldest. */
 static uint64_t *oldest_folded(struct folder *fo, uint32_t *ret_block)
 {
     while (fo->queue_count > 0) {
-        uint32_t block = fo->queue[fo->queue_head];
+        uint32_t block = fo->room->queue[fo->queue_head];
         fo->queue_head = (fo->queue_head + 1) % MAX_BLOCKS;
         fo->queue_count--;
         uint64_t *entry = tracefile_entry(fo->file, block);
@@ -281,7 +292,8 @@ static void clean_block(struct folder *fo, uint64_t *entry, uint32_t block)
     if (!p)
         return;
     __atomic_store_n(entry, block_word(BLOCK_EVENTS, STATE_CLEANING, 0, 0),
-                     __ATOMIC_RELEASE);
+                     __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE); /* the zeros come after */
     memset(p, 0, BLOCK_SIZE);
     /* Release: whoever takes it must find zeros. */
     __atomic_store_n(entry, block_word(BLOCK_EVENTS, STATE_FREE, 0, 0), __ATOMIC_RELEASE);
@@ -324,6 +336,8 @@ static void keep_free_blocks(struct folder *fo, unsigned counted, bool alive)
     }
     /* Enough for what this pass saw to come again before the next. */
     unsigned target = counted ? 4 + 2 * counted : fo->free_target;
+    if (target < 2 && !tracefile_may_grow(fo->file))
+        target = 2; /* a new thread has nothing sealed to count, and cannot grow either */
     unsigned roof = events / 2 > 8 ? events / 2 : 8;
     fo->free_target = target < roof ? target : roof;
     while (free_blocks < fo->free_target) {
@@ -341,22 +355,6 @@ static void keep_free_blocks(struct folder *fo, unsigned counted, bool alive)
 }
 
 /* ---- The pass -------------------------------------------------------------------- */
-
-static void mark_folded(struct folder *fo, const struct pending *list, unsigned count)
-{
-    struct trace_live *live = tracefile_live(fo->file);
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t *entry = tracefile_entry(fo->file, list[i].block);
-        uint8_t *block = tracefile_block(fo->file, list[i].block);
-        if (!entry || !block)
-            continue;
-        ((struct events_head *)block)->fold_order = ++live->fold_order;
-        queue_push(fo, list[i].block);
-        __atomic_store_n(
-            entry, block_word(BLOCK_EVENTS, STATE_FOLDED, list[i].lane, list[i].seq),
-            __ATOMIC_RELEASE);
-    }
-}
 
 /* Counts what it can of the list; compacts it to what was counted. */
 static unsigned count_list(struct folder *fo, struct pending *list, unsigned count,
@@ -395,10 +393,9 @@ static int pass_locked(struct folder *fo, bool alive, unsigned max_blocks)
             return rc;
         }
         fo->commit++;
-        mark_folded(fo, list, done);
+        for (unsigned i = 0; i < done; i++)
+            mark_folded(fo, &list[i]);
     }
-    if (done)
-        fo->hole_since = 0;
     fo->blocks += done;
     fo->finished = last;
     keep_free_blocks(fo, done, alive);

@@ -28,13 +28,20 @@ struct folder {
     struct fold *fold;      /* our cache of the statistics; NULL until needed */
     uint64_t token;         /* ours, unlike any other folder's */
     uint64_t commit;        /* the cache is the file as of this commit */
-    uint64_t hole_since;    /* ticks when a hole was first met, 0 none */
     bool finished;          /* a dead process's file, all counted */
     uint64_t blocks, events; /* counted by this folder */
     unsigned free_target;
-    /* FOLDED blocks, oldest first: a ring of block numbers, made with the cache. */
-    uint32_t *queue;
+    struct folder_room *room; /* made with the first cache */
     uint32_t queue_head, queue_count;
+};
+
+/* What a folder remembers beside the statistics. */
+struct folder_room {
+    uint32_t queue[MAX_BLOCKS]; /* a ring: FOLDED blocks, oldest first */
+    struct {
+        uint64_t since; /* ticks when the block was first found with a hole */
+        uint32_t seq;   /* which block of the lane; 0 none */
+    } holes[MAX_LANES];
 };
 
 void folder_init(struct folder *folder, struct tracefile *file);

@@ -165,7 +165,8 @@ struct trace_head {
     uint8_t boot_id[16];
     char exe[128]; /* last part of /proc/self/exe, cut */
     char role[32]; /* "main", "worker" …; free */
-    uint64_t reserved[8];
+    uint64_t event_cost_ps; /* of one event, measured here at creation; 0 unknown */
+    uint64_t reserved[7];
     /* Directories: block numbers, 0 = not there yet. */
     uint32_t table[TABLE_DIR];
     uint32_t sites[SITES_DIR];
@@ -208,7 +209,7 @@ struct trace_live {
     uint64_t pad2[8];
     /* Written by the fold-lock holder. */
     uint64_t commit;      /* last complete commit */
-    uint64_t fold_token;  /* who committed last: lets a folder keep its cache */
+    uint64_t fold_token;  /* who wrote cells last: lets that folder keep its cache */
     uint64_t fold_order;  /* counts folded blocks; orders recycling */
     uint32_t node_count, chunk_count, value_count, pad3;
 };

@@ -261,13 +261,18 @@ static int fill_values(struct trace *t)
 
 /* ---- Summary ---------------------------------------------------------------------- */
 
+/* Every lane that ever had a block still has its first: the oldest go first. */
 static bool complete_timeline(const struct image *im)
 {
-    uint32_t lane = UINT32_MAX;
-    for (size_t i = 0; i < im->event_count; i++) {
-        if (im->events[i].lane != lane && im->events[i].seq != 1)
+    size_t at = 0;
+    for (unsigned lane = 0; lane < MAX_LANES; lane++) {
+        const struct fold_lane *l = &im->fold->lanes[lane];
+        while (at < im->event_count && im->events[at].lane < lane)
+            at++;
+        bool first = at < im->event_count && im->events[at].lane == lane &&
+                     im->events[at].seq == 1;
+        if (l->used && l->carry.next_seq > 1 && !first)
             return false;
-        lane = im->events[i].lane;
     }
     return true;
 }
@@ -298,6 +303,8 @@ static void fill_info(struct trace *t)
     info->self_folds = live->self_folds;
     info->waits = live->waits;
     info->wait_ns = (double)live->wait_ns;
+    info->event_cost_ns =
+        im->head.event_cost_ps ? (double)im->head.event_cost_ps / 1000 : NAN;
     info->unfolded_blocks = im->unfolded_blocks;
     info->timeline_complete = complete_timeline(im);
     info->last_ns = info->start_ns;
@@ -613,8 +620,7 @@ int trace_events(const struct trace *t, trace_event_fn *visit, void *arg)
         int n = image_words(im, b, words, &base);
         if (n <= 0)
             continue; /* recycled meanwhile, or damaged: the statistics have it */
-        if (b->lane != lane || base > w.ticks)
-            w.ticks = base;
+        w.ticks = fold_start(words, (size_t)n, base, b->lane == lane ? w.ticks : 0);
         lane = b->lane;
         rc = walk_words(&w, lane, words, (size_t)n);
     }

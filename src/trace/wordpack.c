@@ -44,7 +44,7 @@ static uint16_t end_of_top(const struct predictor *p)
     return p->depth > 0 && p->depth <= STACK ? p->stack[p->depth - 1] | 1 : 0;
 }
 
-static const uint8_t WIDTH[4] = {1, 2, 3, 6};
+static const uint8_t WIDTH[4] = {1, 2, 3, 5};
 static const uint64_t MASK48 = 0xffffffffffffULL;
 
 static unsigned width_class(uint64_t dt)
@@ -67,15 +67,25 @@ static uint64_t get(const uint8_t *in, unsigned bytes)
     return value;
 }
 
+/* After a word that was stored whole: a step back in time is a handler's, and the next
+ * word is compared with the one before it. */
+static void learn_raw(struct predictor *p, uint64_t w)
+{
+    if ((w & 0xffff) == TAG_CONT)
+        return;
+    if (!((((w >> 16) - p->ticks) & MASK48) >> 47))
+        p->ticks = w >> 16;
+    learn(p, w & 0xffff);
+}
+
 /* Writes the data of one word; returns its control nibble. */
 static unsigned encode_word(struct predictor *p, uint64_t w, uint8_t *data, size_t *len)
 {
     uint16_t tag = w & 0xffff;
     uint64_t dt = ((w >> 16) - p->ticks) & MASK48;
-    if (tag == TAG_CONT || dt >> 47) { /* payload, or a step back in time */
+    if (tag == TAG_CONT || dt >> 40) { /* payload, a step back, or one of minutes */
         *len += put(data + *len, w, 8);
-        if (tag != TAG_CONT)
-            learn(p, tag);
+        learn_raw(p, w);
         return CODE_RAW;
     }
     unsigned code = tag == p->follows[context(p)] ? CODE_NEXT
@@ -115,8 +125,7 @@ static uint64_t decode_word(struct predictor *p, unsigned nibble, const uint8_t 
     unsigned code = nibble & 3, width = WIDTH[nibble >> 2];
     if (code == CODE_RAW) {
         uint64_t w = get(in, 8);
-        if ((w & 0xffff) != TAG_CONT)
-            learn(p, w & 0xffff);
+        learn_raw(p, w);
         return w;
     }
     p->ticks = (p->ticks + get(in, width)) & MASK48;

@@ -6,7 +6,7 @@
  *                                1 the end of the innermost open zone
  *                                2 another tag: 2 bytes in the data
  *                                3 the whole word: 8 bytes in the data
- *              bits 2–3: bytes of the tick difference in the data: 1, 2, 3 or 6
+ *              bits 2–3: bytes of the tick difference in the data: 1, 2, 3 or 5
  *
  * Nibbles come first (low half first), then the data. Zero and PAD words are left
  * out. A zone in a steady loop takes 1 + 1–3 + 1–3 bytes. */

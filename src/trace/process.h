@@ -1,0 +1,30 @@
+/* process.h: questions about processes, answered by /proc.
+ *
+ * A process is named by its number and its start time (field 22 of stat): numbers
+ * are used again, the pair is not, until the machine boots.
+ */
+#ifndef SONDE_TRACE_PROCESS_H
+#define SONDE_TRACE_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* True while that very process exists and is no zombie. */
+bool process_alive(pid_t pid, uint64_t start_ticks);
+
+/* Whether pid is `ancestor` or one of its descendants. False when it is gone. */
+bool process_descends_from(pid_t pid, pid_t ancestor);
+
+enum { BOOT_ID_LEN = 40 };
+
+/* The kernel's name for this boot; "" when there is none. */
+const char *process_boot_id(char ret_id[BOOT_ID_LEN]);
+
+/* The most memory this process has had resident, in MiB; NaN unknown. */
+double process_peak_mb(void);
+
+/* Identity of the PID name space we live in; 0 unknown. */
+uint64_t process_pid_namespace(void);
+
+#endif

@@ -1,0 +1,76 @@
+/* runfile.h: run.json as the launcher writes it, schema sonde.run/1.
+ *
+ * Written when the program is about to start and again when it has ended; each time
+ * the whole file, atomically. What is not known yet is null. Secrets are out of it
+ * before it is written, unless `redact` is off.
+ */
+#ifndef SONDE_TRACE_RUNFILE_H
+#define SONDE_TRACE_RUNFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "trace/git.h"
+#include "trace/machine.h"
+#include "trace/process.h"
+
+#define RUNFILE_NAME   "run.json"
+#define RUNFILE_SCHEMA "sonde.run/1"
+
+enum { RUN_ID_LEN = 9, RUNFILE_NOTES = 16 };
+
+struct runfile_exit {
+    int code;          /* −1: none, a signal ended it */
+    int signal;        /* 0: none */
+    const char *cause; /* one of DESIGN §6; NULL while the program runs */
+};
+
+/* Pointers are borrowed and must outlive the struct, except notes. */
+struct runfile {
+    char id[RUN_ID_LEN];
+    const char *name; /* NULL: none */
+    char *const *command;
+    int command_len;
+    const char *cwd;              /* NULL: unknown */
+    int64_t started_ns, ended_ns; /* since the epoch; ended 0: not yet */
+    struct runfile_exit exit;
+    pid_t pid; /* 0: not started yet */
+    uint64_t pid_start;
+    pid_t supervisor;
+    uint64_t supervisor_start;
+    char boot_id[BOOT_ID_LEN];
+    uint64_t pid_namespace;
+    struct machine machine;
+    struct git_state git;
+    bool has_git;
+    const char *const *tags, *const *params; /* "key=value" */
+    size_t tag_count, param_count;
+    const char *level;
+    bool has_usage;
+    double cpu_user_s, cpu_system_s, max_rss_mb;
+    long minor_faults, major_faults;
+    double supervisor_cpu_s, supervisor_rss_mb; /* NaN: not measured */
+    uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
+    const char *steps;
+    bool lossy, redact;
+    char *notes[RUNFILE_NOTES]; /* owned */
+    size_t note_count;
+};
+
+void runfile_release(struct runfile *file);
+
+/* Adds a sentence on what could not be done; those that do not fit are lost. */
+void runfile_note(struct runfile *file, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Replaces DIR/run.json, mode 0600. */
+int runfile_write(const struct runfile *file, const char *dir);
+
+/* "2025-03-04T05:06:07.890Z" */
+enum { ISO_TIME_LEN = 32 };
+const char *iso_time(int64_t ns, char ret_text[ISO_TIME_LEN]);
+
+#endif
