@@ -1,0 +1,29 @@
+/* child.h: follow the program: its end, its stops, the signals meant for it. */
+#ifndef SONDE_LAUNCH_CHILD_H
+#define SONDE_LAUNCH_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+enum { CHILD_FOREVER = -1 };
+
+struct child {
+    pid_t pid;
+    bool ended;
+    bool interrupted;    /* SIGINT, SIGTERM or SIGHUP came by: somebody wants an end */
+    int status;          /* as from wait(); valid when ended */
+    struct rusage usage; /* the program and the descendants it waited for */
+};
+
+/* Waits up to timeout_us (CHILD_FOREVER: without limit) for something to happen and
+ * deals with it. Returns whether the program has ended; false may come early. After
+ * signals_take() only. */
+bool child_wait(struct child *child, int64_t timeout_us);
+
+/* Throws away signals that are waiting: those that ended the program are not meant
+ * for what comes after it. */
+void child_forget_signals(void);
+
+#endif
