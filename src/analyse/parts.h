@@ -1,0 +1,24 @@
+/* parts.h: steps of report_build() that have a file of their own. Private to
+ * analyse/. */
+#ifndef SONDE_ANALYSE_PARTS_H
+#define SONDE_ANALYSE_PARTS_H
+
+#include "analyse/report.h"
+
+/* open.c: the zones open in each thread of one trace. */
+int open_threads_read(struct report *report, size_t process, const struct trace *trace);
+
+/* labels.c: tags and parameters of the run, those set by the program winning. */
+int labels_start(struct report *report);
+int labels_add(struct report *report, const struct trace *trace);
+
+/* components.c: operations summed up by component; after op_table_finish(). */
+int components_sum(struct report *report);
+
+/* verdict.c: one sentence about where the time went or how it ended, and why. */
+int verdict_write(struct report *report);
+
+/* provenance.c: how each group of numbers came about. */
+int provenance_write(struct report *report);
+
+#endif

@@ -1,0 +1,78 @@
+/* phases.c: every second of the main thread in exactly one phase. */
+#include "analyse/phases.h"
+
+#include <math.h>
+
+unsigned phase_main_root(const struct trace *trace)
+{
+    for (unsigned i = 0; i < trace_lane_count(trace); i++) {
+        const struct trace_lane *lane = trace_lane(trace, i);
+        if (lane && lane->is_main)
+            return tree_lane_root(lane->number);
+    }
+    return TRACE_NO_NODE;
+}
+
+static int phase_of(const struct tree *tree, unsigned node)
+{
+    const int phase = tree->phase[node];
+    return phase == SONDE_NO_PHASE ? SONDE_OTHER : phase;
+}
+
+/* A zone enters its phase unless it is already inside it. */
+static uint64_t entries(const struct trace_node *node, const struct tree *tree,
+                        unsigned n)
+{
+    const bool outermost = node->parent == tree->root[n];
+    if (tree->phase[n] == SONDE_NO_PHASE)
+        return 0;
+    if (!outermost && tree->phase[n] == tree->phase[node->parent])
+        return 0;
+    return node->count + node->open;
+}
+
+static void add_lane(struct phase_split *s, const struct trace *trace,
+                     const struct tree *tree, unsigned root)
+{
+    for (size_t i = 0; i < tree->order_count; i++) {
+        const unsigned n = tree->order[i];
+        if (tree->root[n] != root)
+            continue;
+        const int phase = phase_of(tree, n);
+        s->total_ns[phase] += fmax(tree->self_ns[n], 0);
+        s->count[phase] += entries(trace_node(trace, n), tree, n);
+    }
+}
+
+void phase_split_read(const struct trace *trace, const struct tree *tree,
+                      struct phase_split *ret_split)
+{
+    struct phase_split s = { 0 };
+    const unsigned root = phase_main_root(trace);
+    if (root != TRACE_NO_NODE) {
+        s.has_main = true;
+        add_lane(&s, trace, tree, root);
+    }
+    *ret_split = s;
+}
+
+void phase_split_close(struct phase_split *split, double wall_ns)
+{
+    double zones = 0;
+    for (int p = 0; p < SONDE_PHASE_COUNT; p++)
+        zones += split->total_ns[p];
+    const double outside = isfinite(wall_ns) ? fmax(wall_ns - zones, 0) : 0;
+    split->total_ns[SONDE_OTHER] += outside;
+    split->wall_ns = zones + outside;
+    for (int p = 0; p < SONDE_PHASE_COUNT; p++)
+        split->share[p] = split->wall_ns > 0 ? split->total_ns[p] / split->wall_ns : 0;
+}
+
+int phase_largest(const struct phase_split *split)
+{
+    int best = SONDE_NO_PHASE;
+    for (int p = 1; p < SONDE_PHASE_COUNT; p++)
+        if (split->total_ns[p] > split->total_ns[best])
+            best = p;
+    return best;
+}

@@ -1,0 +1,117 @@
+/* provenance.c: how each group of numbers came about.
+ *
+ * One line per group of keys in report.json. A group nobody captures is said to be
+ * unavailable here, and null there.
+ */
+#include "analyse/parts.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/buf.h"
+#include "base/human.h"
+
+enum { MAX_ENTRIES = 40 };
+
+static const char *const not_captured[] = {
+    "gpu",       "gpu_busy_share", "operations.gpu", "phases.device_s",
+    "functions", "lines",          "allocations",    "io",
+    "monitors",  "energy",         "cost",           "optimizer_steps",
+    "epochs",    "ranks",          "bound_by",
+};
+
+static void add(struct report *r, const char *metric, enum provenance_status status,
+                const char *method, const char *resolution)
+{
+    if (r->provenance_count == MAX_ENTRIES)
+        return;
+    r->provenance[r->provenance_count++] = (struct provenance){ metric, status, method,
+                                                                resolution };
+}
+
+static const char *resolution_of_durations(struct report *r)
+{
+    struct buf b = BUF_INIT;
+    char error[HUMAN_LEN];
+    buf_printf(&b, "%.3g ns", r->ns_per_tick);
+    if (isfinite(r->clock_error_ns))
+        buf_printf(&b, "; between processes ±%s",
+                   human_duration(error, r->clock_error_ns));
+    const char *text = b.error ? NULL : arena_strdup(&r->arena, b.data);
+    buf_release(&b);
+    return text ? text : "";
+}
+
+static bool any_operation(const struct report *r)
+{
+    for (size_t i = 1; i < r->ops.count; i++)
+        if (r->ops.ops[i].op_count)
+            return true;
+    return false;
+}
+
+static void add_recorded(struct report *r)
+{
+    static const char nothing[] = "nothing was recorded";
+    const bool recorded = r->events > 0;
+    const enum provenance_status status = recorded ? MEASURED : UNAVAILABLE;
+
+    add(r, "operations.durations", status,
+        recorded ? "tick counter read at begin and end" : nothing,
+        recorded ? resolution_of_durations(r) : "");
+    add(r, "operations.percentiles", status,
+        recorded ? "logarithmic histogram, 64 buckets per octave" : nothing,
+        recorded ? "1 %" : "");
+    add(r, "phases", status,
+        recorded ? "self time of the main thread's zones; the rest of its wall time is "
+                   "other"
+                 : nothing,
+        "");
+    add(r, "step_ms", r->steps.durations.count ? MEASURED : UNAVAILABLE,
+        r->steps.durations.count ? "time between calls of sonde_step()"
+                                 : "fewer than two steps were recorded",
+        "");
+    add(r, "events", MEASURED, "records counted in the traces; a zone is two", "exact");
+    add(r, "lost", MEASURED, "counted where an event could not be kept", "exact");
+}
+
+static void add_resources(struct report *r)
+{
+    const struct run_meta *m = &r->run->meta;
+    const bool cpu = isfinite(report_cpu_percent(r));
+    const bool rss = isfinite(m->max_rss_mb);
+    const bool supervisor = isfinite(m->supervisor_rss_mb);
+    const bool ops = any_operation(r);
+
+    add(r, "operations.memory", ops ? MEASURED : UNAVAILABLE,
+        ops ? "resident set at begin and end, high-water mark between"
+            : "no operations: plain zones keep no memory",
+        ops ? "4 KiB" : "");
+    add(r, "cpu_percent_avg", cpu ? MEASURED : UNAVAILABLE,
+        cpu ? "CPU time of the program and its ended children (wait4)"
+            : "the end of the program was not seen",
+        "");
+    add(r, "peak_rss_mb", rss ? MEASURED : UNAVAILABLE,
+        rss ? "largest resident set of a single process (wait4)"
+            : "the end of the program was not seen",
+        "");
+    add(r, "overhead_percent", UNAVAILABLE,
+        "the cost of recording is not calibrated yet", "");
+    add(r, "overhead_mb", supervisor ? MEASURED : UNAVAILABLE,
+        supervisor ? "resident set of the supervisor; mapped traces not included"
+                   : "no supervisor reported it",
+        "");
+}
+
+int provenance_write(struct report *report)
+{
+    report->provenance = arena_alloc_array(&report->arena, MAX_ENTRIES,
+                                           sizeof(*report->provenance));
+    if (!report->provenance)
+        return -ENOMEM;
+    add_recorded(report);
+    add_resources(report);
+    for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
+        add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");
+    return 0;
+}

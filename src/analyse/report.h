@@ -1,0 +1,125 @@
+/* report.h: a run, understood: what every presentation shows.
+ *
+ * Built once from a run directory; text, JSON, CSV and whatever comes print it and
+ * decide nothing. Times are nanoseconds as double, moments int64_t since the epoch.
+ * Unknown is NaN, −1, 0 for moments or "" for texts, never a number that could pass
+ * for a measurement.
+ */
+#ifndef SONDE_ANALYSE_REPORT_H
+#define SONDE_ANALYSE_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyse/operations.h"
+#include "analyse/phases.h"
+#include "analyse/steps.h"
+#include "base/arena.h"
+#include "store/run.h"
+
+enum report_state {
+    RUN_GOOD,    /* ended by itself with 0 */
+    RUN_FAILED,  /* ended by itself, not with 0 */
+    RUN_KILLED,  /* ended by a signal */
+    RUN_LIVE,    /* goes on */
+    RUN_UNKNOWN, /* gone, and nobody saw how */
+};
+
+struct report_process {
+    const char *file, *exe, *role; /* role: "main", "worker", … never "" */
+    const char *damage;            /* "" or what the reader had to leave out */
+    uint32_t pid, ppid;
+    bool alive, exited, is_main;
+    int rank; /* −1: none */
+    int64_t start_ns, last_ns, first_event_ns;
+    int64_t end_ns; /* the run's end for its program, else the last event */
+    struct phase_split phases;
+    double zone_ns; /* outermost zones of all threads */
+    uint64_t threads, events, lost, filtered, truncated, steps, waits, self_folds;
+    unsigned lost_reason;
+    double wait_ns, ns_per_tick, clock_error_ns;
+    uint64_t file_bytes, disk_bytes;
+    bool timeline_complete;
+};
+
+/* What a thread was in the middle of. */
+struct open_zone {
+    const char *name, *file;
+    int line;
+    int64_t begin_ns;
+};
+struct open_thread {
+    size_t process; /* index */
+    uint32_t tid;
+    const char *name; /* of the thread; "" unknown */
+    bool is_main;
+    int64_t last_ns; /* its last event */
+    uint64_t steps;
+    const struct open_zone *zones; /* outermost first */
+    unsigned zone_count;
+};
+
+/* The operations of one component together (A6). */
+struct component_sum {
+    const char *name;
+    uint64_t operations, calls;
+    double total_ns; /* outermost ones only: nothing twice */
+    double self_ns;
+};
+
+enum provenance_status { MEASURED, MODELLED, UNAVAILABLE };
+struct provenance {
+    const char *metric;
+    enum provenance_status status;
+    const char *method, *resolution; /* resolution may be "" */
+};
+
+struct report {
+    const struct run *run; /* borrowed: must outlive the report */
+    struct arena arena;
+    enum report_state state;
+    int64_t start_ns, end_ns;         /* of the run */
+    struct report_process *processes; /* oldest first */
+    size_t process_count, process_cap;
+    size_t files_left_out;     /* damaged beyond reading */
+    size_t main_process;       /* index; SIZE_MAX without any */
+    struct phase_split phases; /* of the main process's main thread */
+    struct op_table ops;
+    struct component_sum *components; /* longest first */
+    size_t component_count;
+    struct step_stats steps;
+    struct step_series series;
+    uint64_t last_step; /* number of the last step, 0: none */
+    struct op_value *metrics, *counters;
+    struct run_pair *tags, *params;
+    size_t tag_count, param_count;
+    struct open_thread *threads; /* with open zones: live or cut off */
+    size_t thread_count, thread_cap;
+    uint64_t events, lost, filtered, truncated, orphan_ends, unbalanced;
+    uint64_t deep_zones, holes, names_lost, paths_lost;
+    unsigned lost_reason;
+    double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
+    const char *verdict, *why;          /* why may be "" */
+    struct provenance *provenance;
+    size_t provenance_count;
+    const char **notes;
+    size_t note_count;
+};
+
+int report_build(const struct run *run, struct report **ret_report);
+void report_free(struct report *report);
+
+/* Seconds the run took; NaN when unknown. */
+double report_duration_s(const struct report *report);
+/* Average CPU use in percent of one core; NaN when unknown. */
+double report_cpu_percent(const struct report *report);
+/* How long a thread had recorded nothing when the run ended (while it runs: when its
+ * process was last heard of). */
+double report_silent_ns(const struct report *report, const struct open_thread *thread);
+/* The reasons in a bit set of enum lost_reason, in words: "disk full, …". */
+const char *report_lost_words(unsigned reasons, char *ret_text, size_t len);
+/* "exit 0", "exit 3 (error)", "killed by SIGKILL (oom_cgroup)", "running" … */
+const char *report_state_words(const struct report *report, char *ret_text, size_t len);
+
+#endif

@@ -1,0 +1,156 @@
+/* verdict.c: one sentence about where the time went, or how the run ended.
+ *
+ * It says only what the trace shows. What limits the run, and what to do about it,
+ * are findings, and those come from rules, not from here.
+ */
+#include "analyse/parts.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/buf.h"
+#include "base/files.h"
+#include "base/human.h"
+
+/* A part of a phase smaller than this explains nothing. */
+static const double WORTH_NAMING = 0.1;
+
+static bool died(const struct report *r)
+{
+    return r->state == RUN_KILLED || r->state == RUN_FAILED || r->state == RUN_UNKNOWN;
+}
+
+/* The thread a reader asks about first: the main one of the main process. */
+static const struct open_thread *first_thread(const struct report *r)
+{
+    const struct open_thread *best = NULL;
+    for (size_t i = 0; i < r->thread_count; i++) {
+        const struct open_thread *t = &r->threads[i];
+        if (t->process == r->main_process && (t->is_main || !best))
+            best = t;
+        if (best == t && t->is_main)
+            break;
+    }
+    return best;
+}
+
+static void put_death(struct buf *b, const struct report *r)
+{
+    char words[96];
+    char time[HUMAN_LEN];
+    const struct open_thread *t = first_thread(r);
+    (void)report_state_words(r, words, sizeof(words));
+    if (r->state == RUN_UNKNOWN)
+        buf_puts(b, "ENDED UNSEEN. Nobody saw how the program ended");
+    else if (r->state == RUN_KILLED)
+        buf_printf(b, "KILLED by %s", words + sizeof("killed by ") - 1);
+    else
+        buf_printf(b, "FAILED with %s", words);
+    if (!isnan(report_duration_s(r)))
+        buf_printf(b, " after %s", human_duration(time, report_duration_s(r) * 1e9));
+    if (t)
+        buf_printf(b, ", in %s", t->zones[t->zone_count - 1].name);
+    buf_puts(b, ".");
+}
+
+static void put_phase(struct buf *b, const struct report *r)
+{
+    const int phase = phase_largest(&r->phases);
+    const double percent = r->phases.share[phase] * 100;
+    if (phase == SONDE_OTHER)
+        buf_printf(b, "%.0f %% of the main thread's time is outside any phase.",
+                   percent);
+    else
+        buf_printf(b, "%.0f %% of the main thread's time is in %s.", percent,
+                   sonde_phase_name(phase));
+}
+
+static void put_nothing(struct buf *b, const struct report *r)
+{
+    if (r->process_count == 0 && r->files_left_out)
+        buf_puts(b, "No trace of this run can be read.");
+    else if (r->process_count == 0)
+        buf_puts(b, "Nothing was recorded: no process of this run used Sonde.");
+    else
+        buf_puts(b, "No zones were recorded.");
+}
+
+static bool has_zones(const struct report *r)
+{
+    return r->main_process != SIZE_MAX && r->phases.wall_ns > 0 &&
+           r->ops.ops[0].total_ns > 0;
+}
+
+/* The phase an operation's own time counts for. */
+static int phase_of(const struct report *r, uint32_t index)
+{
+    for (; index; index = r->ops.ops[index].parent)
+        if (r->ops.ops[index].phase != SONDE_NO_PHASE)
+            return r->ops.ops[index].phase;
+    return SONDE_OTHER;
+}
+
+static uint32_t longest_in(const struct report *r, int phase)
+{
+    uint32_t best = 0;
+    for (size_t i = 0; i < r->ops.order_count; i++) {
+        const uint32_t at = r->ops.order[i];
+        const struct op *op = &r->ops.ops[at];
+        if (op->kind != OP_ZONE || phase_of(r, at) != phase)
+            continue;
+        if (op->main_self_ns > r->ops.ops[best].main_self_ns)
+            best = at;
+    }
+    return best;
+}
+
+/* The operation with most self time in the largest phase, with its place. */
+static void put_longest(struct buf *b, const struct report *r)
+{
+    const int phase = phase_largest(&r->phases);
+    const uint32_t index = longest_in(r, phase);
+    char self[HUMAN_LEN];
+    char calls[HUMAN_LEN];
+    const double share = r->ops.ops[index].main_self_ns / r->phases.total_ns[phase];
+    if (!index || share < WORTH_NAMING)
+        return;
+    const struct op *op = &r->ops.ops[index];
+    const uint64_t count = op->durations.count + op->open;
+    buf_printf(b, "%s%.0f %% of that is %s", b->len ? " " : "", share * 100, op->name);
+    if (op->file[0])
+        buf_printf(b, ", %s:%d", path_base(op->file), op->line);
+    buf_printf(b, ": %s self time in %s call%s.",
+               human_duration(self, op->main_self_ns), human_count(calls, count),
+               count == 1 ? "" : "s");
+}
+
+int verdict_write(struct report *report)
+{
+    struct buf verdict = BUF_INIT;
+    struct buf why = BUF_INIT;
+    const bool zones = has_zones(report);
+
+    if (died(report))
+        put_death(&verdict, report);
+    else if (zones)
+        put_phase(&verdict, report);
+    else
+        put_nothing(&verdict, report);
+    if (died(report) && zones)
+        put_phase(&why, report);
+    else if (died(report))
+        put_nothing(&why, report);
+    if (zones)
+        put_longest(&why, report);
+
+    int rc = verdict.error ? verdict.error : why.error;
+    if (rc == 0) {
+        report->verdict = arena_strdup(&report->arena, verdict.data);
+        report->why = arena_strdup(&report->arena, why.data);
+        if (!report->verdict || !report->why)
+            rc = -ENOMEM;
+    }
+    buf_release(&verdict);
+    buf_release(&why);
+    return rc;
+}

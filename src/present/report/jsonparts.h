@@ -1,0 +1,31 @@
+/* jsonparts.h: small words of the JSON report. Private to present/report. */
+#ifndef SONDE_PRESENT_REPORT_JSONPARTS_H
+#define SONDE_PRESENT_REPORT_JSONPARTS_H
+
+#include <stdint.h>
+
+#include "analyse/report.h"
+#include "base/json.h"
+#include "present/report/filter.h"
+
+/* A key and its value; what is unknown becomes null: "", NaN, negative. */
+void field_text(struct json_writer *w, const char *key, const char *text);
+void field_uint(struct json_writer *w, const char *key, uint64_t value);
+void field_int(struct json_writer *w, const char *key, int value);
+void field_number(struct json_writer *w, const char *key, double value, int decimals);
+void field_seconds(struct json_writer *w, const char *key, double ns);
+void field_ms(struct json_writer *w, const char *key, double ns);
+void field_time(struct json_writer *w, const char *key, int64_t ns);
+void field_null(struct json_writer *w, const char *key);
+void field_nulls(struct json_writer *w, const char *const *keys);
+void field_empty_array(struct json_writer *w, const char *key);
+
+/* Key and value as run.json has them, at the top or in a group; null without. */
+void field_from_run(struct json_writer *w, const struct json_t *root, const char *group,
+                    const char *key);
+
+/* jsonops.c: operations, components, steps over time, counters. */
+void fields_of_operations(struct json_writer *w, const struct report *r,
+                          const struct op_filter *filter);
+
+#endif

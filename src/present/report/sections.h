@@ -1,0 +1,41 @@
+/* sections.h: the parts of the text report. Private to present/report.
+ *
+ * Each prints itself with a blank line behind, or nothing when it has nothing to
+ * say. Limits keep the report to one screen.
+ */
+#ifndef SONDE_PRESENT_REPORT_SECTIONS_H
+#define SONDE_PRESENT_REPORT_SECTIONS_H
+
+#include "analyse/report.h"
+#include "present/report/page.h"
+#include "present/report/report.h"
+
+/* How many lines of a kind are shown before the rest is summed up. */
+struct limits {
+    size_t phases, threads, notes, metrics;
+};
+
+void section_head(struct page *page, const struct report *r);
+void section_verdict(struct page *page, const struct report *r);
+void section_steps(struct page *page, const struct report *r);
+void section_phases(struct page *page, const struct report *r,
+                    const struct limits *limits);
+void section_end(struct page *page, const struct report *r,
+                 const struct limits *limits);
+void section_metrics(struct page *page, const struct report *r,
+                     const struct limits *limits);
+void section_notes(struct page *page, const struct report *r,
+                   const struct limits *limits);
+void section_trust(struct page *page, const struct report *r,
+                   const struct report_style *style);
+
+/* At most max_rows operations; 0: all the style lets through. */
+int section_operations(struct page *page, const struct report *r,
+                       const struct report_style *style, size_t max_rows);
+
+/* Only in the full report. */
+void section_processes(struct page *page, const struct report *r);
+void section_details(struct page *page, const struct report *r);
+void section_provenance(struct page *page, const struct report *r);
+
+#endif
