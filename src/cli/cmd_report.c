@@ -1,0 +1,102 @@
+/* cmd_report.c: `sonde report`: what is known about a run, for people and programs. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/runs.h"
+#include "present/report/report.h"
+
+struct report_options {
+    const char *output;
+    int format; /* enum report_format */
+    bool json, full, no_color;
+    uint64_t min_time_ns, depth, width;
+};
+
+static const char *const formats[] = {
+    [REPORT_TEXT] = "text", [REPORT_JSON] = "json", [REPORT_CSV] = "csv", NULL
+};
+
+#define FIELD(name) offsetof(struct report_options, name)
+
+static const struct option options[] = {
+    { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
+      .help = "text, json, or csv (the operations)", .env = "SONDE_FORMAT",
+      .choices = formats },
+    { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
+    { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
+      .help = "write to FILE" },
+    { "full", 0, OPTION_FLAG, FIELD(full), .help = "everything, not just one screen" },
+    { "min-time", 0, OPTION_DURATION, FIELD(min_time_ns), .value = "DURATION",
+      .help = "sum up operations that took less" },
+    { "depth", 0, OPTION_COUNT, FIELD(depth), .value = "N",
+      .help = "sum up operations nested deeper than N" },
+    { "width", 0, OPTION_COUNT, FIELD(width), .value = "N",
+      .help = "columns, 60 to 200 (default: the terminal's)" },
+    { "no-color", 0, OPTION_FLAG, FIELD(no_color), .help = "no colour on a terminal" },
+};
+
+static const struct command command = {
+    .verb = "report",
+    .usage = "[options] [RUN]",
+    .summary = "where the time of a run went",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .more = "RUN defaults to @last. The JSON follows schema sonde.report/1.\n",
+};
+
+static void make_style(const struct report_options *o, const char *ref,
+                       struct report_style *ret_style)
+{
+    struct report_style style = {
+        .format = o->json ? REPORT_JSON : (enum report_format)o->format,
+        .full = o->full,
+        .min_time_ns = o->min_time_ns,
+        .depth = o->depth > UINT32_MAX ? 0 : (unsigned)o->depth,
+        .ref = ref,
+    };
+    report_style_detect(&style, STDOUT_FILENO);
+    if (o->output) {
+        style.width = 0; /* the file outlives this terminal */
+        style.color = false;
+    }
+    if (o->width)
+        style.width = o->width < 10000 ? (int)o->width : 10000;
+    if (o->no_color)
+        style.color = false;
+    *ret_style = style;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    struct report_options o = { 0 };
+    struct report_style style;
+    struct run *run = NULL;
+    struct report *report = NULL;
+    const char *ref;
+    int status;
+    if (!options_parse(&command, &argc, argv, &o, &status) ||
+        !cli_run_argument(&command, argc, argv, &ref, &status))
+        return status;
+    if (!cli_run_open(ref, &run))
+        return CLI_FAILED;
+    make_style(&o, ref, &style);
+
+    status = CLI_FAILED;
+    struct output out;
+    int rc = report_build(run, &report);
+    if (rc < 0) {
+        cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));
+    } else if (output_open(&out, o.output)) {
+        rc = report_print(report, &style, out.file);
+        status = output_close(&out, rc, "the report") ? CLI_GOOD : CLI_FAILED;
+    }
+    report_free(report);
+    run_free(run);
+    return status;
+}

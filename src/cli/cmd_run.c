@@ -1,0 +1,288 @@
+/* cmd_run.c: `sonde run`: profile a program, then report.
+ *
+ * Whatever happens to Sonde, the program runs: when no run directory can be made, or
+ * no second process, we become the program. Everything we print goes to stderr and
+ * comes before the program starts or after it has ended.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sonde/sonde.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "launch/launch.h"
+#include "present/report/report.h"
+#include "store/list.h"
+
+/* Exit statuses of `sonde run` when the program did not run (as env(1) has them). */
+enum { STATUS_FAILED = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
+
+/* Below this a process has no room for its statistics and one block per thread. */
+static const uint64_t MIN_MAX_TRACE = 2 << 20;
+
+struct run_options {
+    const char *output, *name;
+    struct option_list tags, params;
+    int level; /* index in `levels` */
+    uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
+    struct option_range steps;
+    int format; /* index in `formats` */
+    bool lossy, quiet, no_redact, json, full, no_report;
+};
+
+static const char *const levels[] = { "basic", "detailed", "comprehensive", NULL };
+static const char *const formats[] = { "text", "json", NULL };
+enum { LEVEL_DETAILED = 1, FORMAT_TEXT = 0, FORMAT_JSON = 1 };
+
+#define FIELD(name) offsetof(struct run_options, name)
+
+static const struct option options[] = {
+    { "output", 'o', OPTION_TEXT, FIELD(output), .value = "DIR",
+      .help = "put the run into DIR, which must be new or empty" },
+    { "name", 0, OPTION_TEXT, FIELD(name), .value = "NAME", .help = "name of the run",
+      .env = "SONDE_NAME" },
+    { "tag", 0, OPTION_PAIRS, FIELD(tags), .value = "KEY=VALUE",
+      .help = "tag the run; may be repeated" },
+    { "param", 0, OPTION_PAIRS, FIELD(params), .value = "KEY=VALUE",
+      .help = "note a parameter of the run; may be repeated" },
+    { "level", 0, OPTION_CHOICE, FIELD(level), .value = "LEVEL",
+      .help = "how much to record", .env = "SONDE_LEVEL", .choices = levels },
+    { "max-trace", 0, OPTION_SIZE, FIELD(max_trace), .value = "SIZE",
+      .help = "most disk space the trace may take (default 1GiB)",
+      .env = "SONDE_MAX_TRACE" },
+    { "lossy", 0, OPTION_FLAG, FIELD(lossy),
+      .help = "drop events rather than make the program wait; drops are counted",
+      .env = "SONDE_LOSSY" },
+    { "min-zone", 0, OPTION_DURATION, FIELD(min_zone_ns), .value = "DURATION",
+      .help = "only count zones shorter than this", .env = "SONDE_MIN_ZONE" },
+    { "steps", 0, OPTION_RANGE, FIELD(steps), .value = "A:B",
+      .help =
+          "record from training step A up to, not including, step B (the first is 1)",
+      .env = "SONDE_STEPS" },
+    { "after", 0, OPTION_SECONDS, FIELD(after_ns), .value = "DURATION",
+      .help = "start recording after this time", .env = "SONDE_AFTER" },
+    { "duration", 0, OPTION_SECONDS, FIELD(duration_ns), .value = "DURATION",
+      .help = "record for this long; the program goes on", .env = "SONDE_DURATION" },
+    { "timeout", 0, OPTION_SECONDS, FIELD(timeout_ns), .value = "DURATION",
+      .help = "end the program after this time: SIGTERM, 10 s later SIGKILL",
+      .env = "SONDE_TIMEOUT" },
+    { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
+      .env = "SONDE_QUIET" },
+    { "no-report", 0, OPTION_FLAG, FIELD(no_report),
+      .help = "no report at the end, only messages" },
+    { "full", 0, OPTION_FLAG, FIELD(full), .help = "the long report" },
+    { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
+      .help = "form of the report", .env = "SONDE_FORMAT", .choices = formats },
+    { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
+    { "no-redact", 0, OPTION_FLAG, FIELD(no_redact),
+      .help = "keep what looks like a secret in the command line",
+      .env = "SONDE_NO_REDACT" },
+};
+
+static const struct command command = {
+    .verb = "run",
+    .usage = "[options] [--] COMMAND [ARGUMENT…]",
+    .summary = "run a program and report where its time went",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .more = "The program keeps its terminal, input, output, signals and exit status;\n"
+            "the report goes to stderr when it has ended. Exit status: the program's\n"
+            "own, also by signal; 127 not found, 126 not executable, 125 wrong usage.\n"
+            "SONDE_DISABLE=1 runs the program as if Sonde were not there.\n",
+    .stop_at_word = true,
+    .usage_status = STATUS_FAILED,
+};
+
+/* ---- Without a supervisor ---------------------------------------------------- */
+
+static int say_not_executed(const char *program, int rc)
+{
+    if (rc == -ENOENT) {
+        cli_error("cannot run '%s': %s", program,
+                  strchr(program, '/') ? "no such file, or its interpreter is missing"
+                                       : "not found in PATH");
+        return STATUS_NOT_FOUND;
+    }
+    cli_error("cannot run '%s': %s", program, error_text(rc));
+    return STATUS_NOT_EXECUTABLE;
+}
+
+/* Becomes the program; returns only when that fails. */
+static int become(char **argv)
+{
+    (void)execvp(argv[0], argv);
+    return say_not_executed(argv[0], -errno);
+}
+
+static int run_unprofiled(const struct run_options *o, int rc, char **argv)
+{
+    if (!o->quiet)
+        cli_error("cannot profile: %s '%s': %s (try -o DIR or SONDE_DIR); "
+                  "running '%s' without",
+                  "no run directory in", o->output ? o->output : store_directory(),
+                  error_text(rc), argv[0]);
+    return become(argv);
+}
+
+/* ---- The end ------------------------------------------------------------------ */
+
+/* Read by the signal handler below. */
+static volatile sig_atomic_t program_status;
+
+/* What the program's end asks us to do; async-signal-safe. */
+static int end_like_program(void)
+{
+    const int status = program_status;
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    signal_die_by(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+static void leave_report(int signal)
+{
+    static const char text[] = "\nsonde: report left; sonde report @last shows it\n";
+    (void)signal;
+    /* Whoever does not read may be why we are being interrupted. */
+    struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
+    if (poll(&fd, 1, 0) == 1)
+        (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(end_like_program());
+}
+
+/* Ctrl-C while the report is being made means "enough": the run is on disk. The
+ * exit status stays the program's. */
+static void allow_interrupts(void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+    struct sigaction action = { .sa_handler = leave_report };
+    (void)sigfillset(&action.sa_mask);
+    child_forget_signals();
+    sigset_t set;
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        (void)sigaction(signals[i], &action, NULL);
+        (void)sigaddset(&set, signals[i]);
+    }
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void print_report(const struct run_options *o, const char *dir)
+{
+    static char buffer[1 << 16]; /* stderr writes byte by byte of its own accord */
+    struct report_style style = {
+        .format = o->json || o->format == FORMAT_JSON ? REPORT_JSON : REPORT_TEXT,
+        .full = o->full,
+        .ref = o->output,
+    };
+    report_style_detect(&style, STDERR_FILENO);
+    (void)setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
+    const int rc = report_run_to_stream(dir, &style, stderr);
+    if (rc < 0)
+        cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc), dir);
+    (void)fflush(stderr);
+}
+
+/* ---- The verb ----------------------------------------------------------------- */
+
+static bool check_options(const struct run_options *o, int argc, int *ret_status)
+{
+    *ret_status = 0;
+    if (argc < 2)
+        *ret_status = options_fail(&command, "no command given: sonde run -- COMMAND");
+    else if (o->name && (!*o->name || *o->name == '@'))
+        *ret_status = options_fail(&command,
+                                   "--name may not be empty or begin with '@'");
+    else if (o->max_trace && o->max_trace < MIN_MAX_TRACE)
+        *ret_status = options_fail(&command, "--max-trace wants at least 2MiB");
+    else if (o->steps.text && (o->after_ns || o->duration_ns))
+        *ret_status = options_fail(&command,
+                                   "--steps and --after/--duration are two ways to "
+                                   "say when to record: give one");
+    return *ret_status == 0;
+}
+
+static void set_launch_options(struct launch_options *l, const struct run_options *o,
+                               int argc, char **argv)
+{
+    *l = (struct launch_options){
+        .argv = argv,
+        .argc = argc,
+        .sonde_dir = store_directory(),
+        .output = o->output,
+        .name = o->name,
+        .tags = o->tags.items,
+        .tag_count = o->tags.count,
+        .params = o->params.items,
+        .param_count = o->params.count,
+        .level = SONDE_BASIC + o->level,
+        .max_trace = o->max_trace,
+        .min_zone_ns = o->min_zone_ns,
+        .steps = o->steps.text,
+        .after_ns = o->after_ns,
+        .duration_ns = o->duration_ns,
+        .timeout_ns = o->timeout_ns,
+        .lossy = o->lossy,
+        .redact = !o->no_redact,
+    };
+    if (o->steps.text) {
+        l->first_step = o->steps.first ? o->steps.first : 1;
+        l->last_step = o->steps.end == UINT64_MAX ? 0 : o->steps.end - 1; /* 0: open */
+    }
+}
+
+static int profile(const struct run_options *o, int argc, char **argv)
+{
+    struct launch_options launch_options;
+    struct launch launch;
+    set_launch_options(&launch_options, o, argc, argv);
+    int rc = launch_prepare(&launch, &launch_options);
+    if (rc == -ENOTEMPTY)
+        return options_fail(&command, "the output directory '%s' is not empty",
+                            o->output);
+    if (rc < 0)
+        return run_unprofiled(o, rc, argv);
+
+    bool no_exec;
+    rc = launch_start(&launch, &no_exec);
+    if (rc < 0) {
+        launch_abandon(&launch);
+        return no_exec ? say_not_executed(argv[0], rc) : run_unprofiled(o, rc, argv);
+    }
+    launch_follow(&launch);
+    program_status = launch.child.status;
+    rc = launch_finish(&launch);
+    if (rc < 0 && !o->quiet)
+        cli_error("cannot write run.json in '%s': %s (sonde recover @last)",
+                  launch.dir.path, error_text(rc));
+    allow_interrupts();
+    if (!o->quiet && !o->no_report)
+        print_report(o, launch.dir.path);
+    launch_release(&launch);
+    return end_like_program();
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run_options o = { .level = LEVEL_DETAILED };
+    int status;
+    if (!options_parse(&command, &argc, argv, &o, &status) ||
+        (!options_disabled() && !check_options(&o, argc, &status)))
+        return status;
+    if (argc < 2)
+        return options_fail(&command, "no command given: sonde run -- COMMAND");
+    if (options_disabled() || rundir_inside_run())
+        return become(argv + 1);
+    return profile(&o, argc - 1, argv + 1);
+}

@@ -1,0 +1,104 @@
+/* output.c: where a verb's answer goes. */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "cli/cli.h"
+
+/* ".NAME.XXXXXX" in the directory of `path`: rename needs the same file system. */
+static char *temporary_name(const char *path)
+{
+    struct buf parent = BUF_INIT;
+    struct buf name = BUF_INIT;
+    struct buf whole = BUF_INIT;
+    path_parent(&parent, path);
+    buf_printf(&name, ".%s.XXXXXX", path_base(path));
+    path_join(&whole, parent.data, name.data);
+    char *text = parent.error || name.error ? NULL : buf_steal(&whole);
+    buf_release(&parent);
+    buf_release(&name);
+    buf_release(&whole);
+    return text;
+}
+
+static bool is_special(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static int open_file(struct output *out)
+{
+    if (is_special(out->path)) {
+        out->file = fopen(out->path, "we");
+        return out->file ? 0 : -errno;
+    }
+    out->temporary = temporary_name(out->path);
+    if (!out->temporary)
+        return -ENOMEM;
+    const int fd = mkostemp(out->temporary, O_CLOEXEC); /* mode 0600 */
+    if (fd < 0)
+        return -errno;
+    out->file = fdopen(fd, "w");
+    if (out->file)
+        return 0;
+    const int rc = -errno;
+    (void)close(fd);
+    (void)unlink(out->temporary);
+    return rc;
+}
+
+bool output_open(struct output *ret_output, const char *path)
+{
+    struct output out = { .file = stdout };
+    if (path && strcmp(path, "-") != 0) {
+        out.path = path;
+        const int rc = open_file(&out);
+        if (rc < 0) {
+            cli_error("cannot write '%s': %s (try another -o FILE)", path,
+                      error_text(rc));
+            free(out.temporary);
+            return false;
+        }
+    }
+    *ret_output = out;
+    return true;
+}
+
+static int finish_file(struct output *out, int rc)
+{
+    if (rc == 0 && fflush(out->file) != 0)
+        rc = -errno;
+    if (rc == 0 && out->temporary && fsync(fileno(out->file)) != 0)
+        rc = -errno;
+    if (fclose(out->file) != 0 && rc == 0)
+        rc = -errno;
+    if (out->temporary && rc == 0 && rename(out->temporary, out->path) != 0)
+        rc = -errno;
+    if (out->temporary && rc < 0)
+        (void)unlink(out->temporary);
+    free(out->temporary);
+    return rc;
+}
+
+bool output_close(struct output *output, int rc, const char *what)
+{
+    if (output->path)
+        rc = finish_file(output, rc);
+    else if (rc == 0 && fflush(stdout) != 0)
+        rc = -errno;
+    if (rc == -EPIPE) /* `| head` has what it wanted */
+        return true;
+    if (rc < 0)
+        cli_error("cannot write %s to '%s': %s", what,
+                  output->path ? output->path : "the standard output", error_text(rc));
+    return rc == 0;
+}
