@@ -144,7 +144,9 @@ static int print_text(const struct run_list *list, const struct list_options *o)
     uint64_t shown = 0;
     uint64_t more = 0;
     report_style_detect(&style, STDOUT_FILENO);
-    page_init(&page, style.width ? style.width : 100, false, style.unicode);
+    /* What goes into a file or a pipe is not cut: somebody will search it. */
+    const int width = isatty(STDOUT_FILENO) ? style.width ? style.width : 100 : 1000;
+    page_init(&page, width, false, style.unicode);
     for (size_t i = 0; i < list->count; i++) {
         if (!is_listed(&list->rows[i], o))
             continue;

@@ -158,20 +158,24 @@ static void scan_if_due(struct drain *d)
 
 /* ---- Folding --------------------------------------------------------------------- */
 
-/* A dead process's file, wholly counted: give back the space it does not need. */
-static void retire(struct drain *d, struct drained *f, uint64_t compact_below)
+static uint64_t file_bytes(const struct drained *f)
 {
-    uint64_t blocks = tracefile_live(&f->file)->next_block, after_bytes = 0, before;
+    return (uint64_t)tracefile_live(&f->file)->next_block * BLOCK_SIZE;
+}
+
+/* Rewrites a dead process's file in compact form, which counts what is not counted
+ * yet, and gives its blocks back to the living. False: it stays as it is. */
+static bool pack(struct drain *d, struct drained *f)
+{
+    uint64_t blocks = file_bytes(f) / BLOCK_SIZE, after_bytes = 0, before;
     char path[1024];
     snprintf(path, sizeof path, "%s/%s", d->dir, f->name);
-    let_go(f);
-    f->state = FILE_DONE;
-    if (blocks * BLOCK_SIZE >= compact_below ||
-        compact_file(path, &before, &after_bytes) < 0)
-        return;
+    if (compact_file(path, &before, &after_bytes) < 0)
+        return false;
     uint64_t after = (after_bytes + BLOCK_SIZE - 1) / BLOCK_SIZE;
     if (after < blocks)
         control_give(d->control, blocks - after);
+    return true;
 }
 
 static bool is_alive(struct drained *f, bool thorough)
@@ -189,7 +193,9 @@ struct pass {
     struct drain *drain;
     struct drained *file;
     bool thorough;
+    uint64_t pack_below; /* dead and smaller: packed at once, else folded in place */
     int folded;
+    bool done;
 };
 
 static void pass_over_file(void *arg)
@@ -200,11 +206,30 @@ static void pass_over_file(void *arg)
     /* Asked before folding: a process that dies meanwhile is dead next time. */
     if (f->alive)
         f->alive = is_alive(f, p->thorough);
+    if (!f->alive && file_bytes(f) < p->pack_below && pack(p->drain, f)) {
+        p->done = true;
+        return;
+    }
     if (!folder_needed(&f->folder, f->alive))
         return;
     uint64_t events = f->folder.events;
     p->folded = folder_pass(&f->folder, f->alive, PASS_BLOCKS);
     p->drain->events += f->folder.events - events;
+    p->done = f->folder.finished;
+}
+
+/* One pass over one file; blocks folded. */
+static int pass_file(struct drain *d, struct drained *f, bool thorough,
+                     uint64_t pack_below)
+{
+    struct pass pass = {d, f, thorough, pack_below, 0, false};
+    if (guard_run(pass_over_file, &pass) < 0)
+        f->state = FILE_DAMAGED;
+    else if (pass.done)
+        f->state = FILE_DONE;
+    if (f->state != FILE_LIVE)
+        let_go(f); /* and the lock with it */
+    return pass.folded > 0 ? pass.folded : 0;
 }
 
 int drain_pass(struct drain *d)
@@ -213,21 +238,16 @@ int drain_pass(struct drain *d)
     __atomic_store_n(&d->control->drainer_beat, ticks_now(), __ATOMIC_RELAXED);
     control_tick_clock(d->control);
     scan_if_due(d);
-    bool thorough = elapsed(&d->check_ticks, 0.5e9);
+    /* Reading /proc for every file costs; do it often only when the dead hold space
+     * that the living wait for. */
+    uint64_t used = __atomic_load_n(&d->control->used_blocks, __ATOMIC_RELAXED);
+    bool tight = used > d->control->max_blocks / 4 * 3;
+    bool thorough = elapsed(&d->check_ticks, tight ? 20e6 : 0.5e9);
     for (size_t i = 0; i < d->count; i++) {
         struct drained *f = d->files[i];
         if (f->state != FILE_LIVE)
             continue;
-        struct pass pass = {d, f, thorough, 0};
-        if (guard_run(pass_over_file, &pass) < 0) {
-            f->state = FILE_DAMAGED;
-            let_go(f); /* and the lock with it */
-            continue;
-        }
-        if (pass.folded > 0)
-            folded += pass.folded;
-        if (f->folder.finished)
-            retire(d, f, COMPACT_BELOW);
+        folded += pass_file(d, f, thorough, COMPACT_BELOW);
     }
     d->blocks += (uint64_t)folded;
     /* Busy programs are looked at often, idle ones cost next to nothing. */
@@ -287,21 +307,10 @@ int drain_finish(struct drain *d, uint64_t compact_below)
     scan(d);
     for (size_t i = 0; i < d->count; i++) {
         struct drained *f = d->files[i];
-        struct pass pass = {d, f, true, 0};
-        int rc = 0;
         /* Bounded: a dead file has finitely many blocks; a live one gets one pass. */
-        for (int round = 0; f->state == FILE_LIVE && rc == 0 && round < 100000; round++) {
-            pass.folded = 0;
-            rc = guard_run(pass_over_file, &pass);
-            if (f->alive || f->folder.finished || pass.folded <= 0)
+        for (int round = 0; f->state == FILE_LIVE && round < 100000; round++)
+            if (pass_file(d, f, true, compact_below) == 0 || f->alive)
                 break;
-        }
-        if (rc < 0) {
-            f->state = FILE_DAMAGED;
-            let_go(f);
-        } else if (f->state == FILE_LIVE && f->folder.finished) {
-            retire(d, f, compact_below);
-        }
     }
     return 0;
 }

@@ -30,6 +30,8 @@ static int write_zeros(int fd, uint64_t offset, uint64_t end)
 
 int space_reserve(int fd, uint64_t offset, uint64_t len)
 {
+    if (len == 0)
+        return 0; /* fallocate calls that invalid */
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         offset + len > limit.rlim_cur)
