@@ -138,6 +138,21 @@ static bool fold_myself(void)
     return n > 0 || n == -EAGAIN;
 }
 
+/* The first block of a lane, while the budget is used up by processes that have just
+ * died: the drainer gives their blocks back. */
+static bool wait_for_first(struct lane *l, uint32_t *ret_block)
+{
+    uint64_t start = ticks_now();
+    int rc = -EDQUOT;
+    while (rc == -EDQUOT && folder_at_work() &&
+           (double)(ticks_now() - start) < WAIT_ALL_NS * ticks_per_ns()) {
+        nap();
+        rc = take_new(l, ret_block);
+    }
+    note_wait(start);
+    return rc == 0;
+}
+
 /* No block is free and the file may not grow: blocks must be counted and emptied. */
 static bool wait_for_block(struct lane *l, uint32_t *ret_block)
 {
@@ -182,7 +197,8 @@ static bool acquire(struct lane *l, uint32_t *ret_block)
     }
     if (recorder.control->flags & CONTROL_LOSSY)
         reason = LOST_LOSSY;
-    else if (wait_for_block(l, ret_block))
+    else if (l->seq == 0 && reason == LOST_BUDGET ? wait_for_first(l, ret_block)
+                                                  : wait_for_block(l, ret_block))
         return true;
     lanes_drop(0, reason);
     return false;

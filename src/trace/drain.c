@@ -232,10 +232,16 @@ static int pass_file(struct drain *d, struct drained *f, bool thorough,
     return pass.folded > 0 ? pass.folded : 0;
 }
 
+/* Recording threads that are out of space wait for us only while this is young. */
+static void beat(struct drain *d)
+{
+    __atomic_store_n(&d->control->drainer_beat, ticks_now(), __ATOMIC_RELAXED);
+}
+
 int drain_pass(struct drain *d)
 {
     int folded = 0;
-    __atomic_store_n(&d->control->drainer_beat, ticks_now(), __ATOMIC_RELAXED);
+    beat(d);
     control_tick_clock(d->control);
     scan_if_due(d);
     /* Reading /proc for every file costs; do it often only when the dead hold space
@@ -248,6 +254,7 @@ int drain_pass(struct drain *d)
         if (f->state != FILE_LIVE)
             continue;
         folded += pass_file(d, f, thorough, COMPACT_BELOW);
+        beat(d);
     }
     d->blocks += (uint64_t)folded;
     /* Busy programs are looked at often, idle ones cost next to nothing. */
