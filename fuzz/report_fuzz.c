@@ -1,0 +1,112 @@
+/* report_fuzz.c: any bytes as a trace, through analysis and every presentation.
+ *
+ * The reader has its own target; here what it lets through must not upset those above
+ * it, and what they print must keep its promises: JSON that parses, text without a
+ * control character.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/files.h"
+#include "present/export/export.h"
+#include "present/report/report.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char dir[] = "/tmp/sonde-fuzz-XXXXXX";
+static char trace_path[64];
+
+static void clean_up(void)
+{
+    (void)file_remove_tree(dir);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    if (!mkdtemp(dir))
+        abort();
+    (void)snprintf(trace_path, sizeof trace_path, "%s/1-2-3.sonde", dir);
+    (void)atexit(clean_up);
+    return 0;
+}
+
+static void write_input(const uint8_t *data, size_t size)
+{
+    const int fd = open(trace_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || fd_write_full(fd, data, size) < 0)
+        abort();
+    (void)close(fd);
+}
+
+static void check_text(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 && text[i] != '\n' && text[i] != '\r')
+            abort();
+}
+
+static void check_json(const char *text, size_t len)
+{
+    json_t *root = json_loadb(text, len, 0, NULL);
+    if (!root)
+        abort();
+    json_decref(root);
+}
+
+static void print_reports(const struct report *report)
+{
+    for (int format = REPORT_TEXT; format <= REPORT_CSV; format++) {
+        const struct report_style style = { .format = (enum report_format)format,
+                                            .full = true,
+                                            .unicode = true };
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+        if (!out || report_print(report, &style, out) < 0 || fclose(out) != 0)
+            abort();
+        if (format == REPORT_JSON)
+            check_json(text, len);
+        else
+            check_text(text, len);
+        free(text);
+    }
+}
+
+static void print_export(const struct run *run)
+{
+    struct export_totals totals;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    if (!out)
+        abort();
+    const int rc = export_chrome(run, out, &totals);
+    if (fclose(out) != 0)
+        abort();
+    if (rc == 0)
+        check_json(text, len);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct run *run = NULL;
+    struct report *report = NULL;
+    write_input(data, size);
+    if (run_open(dir, &run) == 0) {
+        if (report_build(run, &report) == 0)
+            print_reports(report);
+        print_export(run);
+    }
+    report_free(report);
+    run_free(run);
+    return 0;
+}
