@@ -318,6 +318,7 @@ int op_table_mark_main(struct op_table *table, const struct trace *trace,
         map[n] = (uint32_t)index;
         table->ops[index].main_ns += tree->incl_ns[n];
         table->ops[index].main_self_ns += tree->self_ns[n];
+        table->ops[index].main_count += node->count + node->open;
     }
     free(map);
     return rc;

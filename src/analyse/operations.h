@@ -45,8 +45,10 @@ struct op {
     struct distribution durations; /* of ended calls */
     double total_ns;               /* with the time of open calls */
     double self_ns, open_ns, suspended_ns;
-    double main_ns, main_self_ns; /* of them on the main thread of the main process */
-    int64_t first_ns, last_ns;    /* 0: never ended */
+    /* Of all this, on the main thread of the main process. */
+    double main_ns, main_self_ns;
+    uint64_t main_count;
+    int64_t first_ns, last_ns; /* 0: never ended */
     uint64_t truncated, unbalanced, open, spans_open;
     uint64_t op_count; /* calls with the fields below */
     double cpu_ns, mem_before_mb, mem_after_mb, mem_peak_mb; /* NaN: not measured */

@@ -49,18 +49,15 @@ static int sample_prepare(const struct loader *loader, uint64_t epoch, unsigned 
     struct scan scan;
     float pixels[SCAN_PIXELS];
     int rc = 0;
-    SONDE_ZONE_EX("read", SONDE_DATA_LOADING, "loader", NULL, NULL)
-    {
+    SONDE_ZONE_EX("read", SONDE_DATA_LOADING, "loader", NULL, NULL) {
         rc = dataset_read(loader->dataset, index, &scan);
     }
     if (rc < 0)
         return rc;
-    SONDE_ZONE_EX("normalise", SONDE_PREPROCESSING, "loader", NULL, NULL)
-    {
+    SONDE_ZONE_EX("normalise", SONDE_PREPROCESSING, "loader", NULL, NULL) {
         image_normalise(&scan, pixels);
     }
-    SONDE_ZONE_EX("augment", SONDE_AUGMENTATION, "loader", NULL, NULL)
-    {
+    SONDE_ZONE_EX("augment", SONDE_AUGMENTATION, "loader", NULL, NULL) {
         struct rng rng = rng_for(loader->seed, 100 + epoch, index);
         image_augment(pixels, &rng, ret_image);
     }
@@ -79,8 +76,7 @@ static int batch_make(struct loader *loader, uint64_t epoch, unsigned start,
         if (rc < 0)
             return rc;
     }
-    SONDE_ZONE_EX("collate", SONDE_COLLATE, "loader", NULL, NULL)
-    {
+    SONDE_ZONE_EX("collate", SONDE_COLLATE, "loader", NULL, NULL) {
         memcpy(batch->images, images, sizeof images);
         memcpy(batch->labels, labels, sizeof labels);
     }
@@ -91,8 +87,7 @@ static int batch_make(struct loader *loader, uint64_t epoch, unsigned start,
 static struct batch *slot_wait(struct loader *loader)
 {
     struct batch *slot = NULL;
-    SONDE_ZONE_EX("wait for space", SONDE_SYNC, "loader", NULL, NULL)
-    {
+    SONDE_ZONE_EX("wait for space", SONDE_SYNC, "loader", NULL, NULL) {
         pthread_mutex_lock(&loader->lock);
         while (!loader->stop && loader->made - loader->taken == QUEUE_SLOTS)
             pthread_cond_wait(&loader->changed, &loader->lock);
@@ -126,8 +121,7 @@ static void *loader_main(void *arg)
             if (!slot)
                 return NULL;
             int rc = 0;
-            SONDE_ZONE_EX("prepare batch", SONDE_DATA_LOADING, "loader", NULL, NULL)
-            {
+            SONDE_ZONE_EX("prepare batch", SONDE_DATA_LOADING, "loader", NULL, NULL) {
                 rc = batch_make(loader, epoch, at, slot);
             }
             slot_publish(loader, rc);

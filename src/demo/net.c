@@ -10,6 +10,7 @@
  */
 #include "demo/net.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -68,9 +69,11 @@ static void layer_shape(struct layer *layer, size_t i)
 static int layer_init(struct layer *layer, size_t batch)
 {
     const size_t rows = batch * layer_rows(layer);
-    layer->columns = calloc(rows * layer->depth, sizeof *layer->columns);
-    layer->output = calloc(rows * layer->out_channels, sizeof *layer->output);
-    layer->d_output = calloc(rows * layer->out_channels, sizeof *layer->d_output);
+    const size_t inputs = rows * layer->depth, outputs = rows * layer->out_channels;
+    assert(inputs > 0 && outputs > 0); /* no shape has an empty side */
+    layer->columns = calloc(inputs, sizeof *layer->columns);
+    layer->output = calloc(outputs, sizeof *layer->output);
+    layer->d_output = calloc(outputs, sizeof *layer->d_output);
     layer->forward = layer_site(layer, "forward");
     layer->backward = layer_site(layer, "backward");
     return layer->columns && layer->output && layer->d_output ? 0 : -ENOMEM;
@@ -100,6 +103,8 @@ int net_init(struct net *net, size_t batch, uint64_t seed)
 {
     int rc = 0;
     size_t widest = 0;
+    if (batch == 0)
+        return -EINVAL;
     *net = (struct net){ .batch = batch };
     for (size_t i = 0; i < NET_LAYERS; i++) {
         struct layer *layer = &net->layers[i];

@@ -33,7 +33,7 @@ struct net {
     struct layer layers[NET_LAYERS];
 };
 
-/* Random weights from the seed (He). 0 or −ENOMEM. */
+/* Random weights from the seed (He). 0, −ENOMEM, or −EINVAL for a batch of none. */
 int net_init(struct net *net, size_t batch, uint64_t seed);
 void net_release(struct net *net);
 

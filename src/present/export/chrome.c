@@ -43,6 +43,13 @@ struct span_mark {
     bool end;
 };
 
+/* What every zone of a site has in common, as JSON: most zones are this and times. */
+struct site_text {
+    char *head; /* {"name":…,"cat":…,"ph":"X" */
+    char *tail; /* "args":{…}} */
+    size_t head_len, tail_len;
+};
+
 struct chrome {
     FILE *out;
     int64_t origin_ns;
@@ -52,7 +59,9 @@ struct chrome {
     struct buf text; /* one event */
     struct json_writer w;
     bool any;
-    int64_t last_ns; /* of this trace */
+    int64_t last_ns;         /* of this trace */
+    struct site_text *sites; /* by site, filled when first met */
+    size_t site_count;
     struct span_mark *spans;
     size_t span_count, span_cap;
     struct export_totals totals;
@@ -93,18 +102,24 @@ static void begin_event(struct chrome *c, const char *name, const char *cat,
         c->last_ns = time_ns;
 }
 
-static int end_event(struct chrome *c)
+/* Writes the event in c->text. */
+static int write_event(struct chrome *c)
 {
-    json_object_end(&c->w);
-    const int rc = json_finish(&c->w);
-    if (rc < 0)
-        return rc;
+    if (c->text.error)
+        return c->text.error;
     c->any = true;
     c->totals.events++;
     errno = 0;
     if (fwrite(c->text.data, 1, c->text.len, c->out) != c->text.len)
         return errno > 0 ? -errno : -EIO;
     return 0;
+}
+
+static int end_event(struct chrome *c)
+{
+    json_object_end(&c->w);
+    const int rc = json_finish(&c->w);
+    return rc < 0 ? rc : write_event(c);
 }
 
 static void begin_args(struct chrome *c)
@@ -170,14 +185,12 @@ static void put_values(struct chrome *c, const struct timeline_zone *zone)
     json_array_end(&c->w);
 }
 
-static int put_zone(void *arg, const struct timeline_zone *zone)
+/* A zone about which there is more to say than its times. */
+static int put_special_zone(struct chrome *c, const struct timeline_zone *zone)
 {
-    struct chrome *c = arg;
     const struct trace_site *site = trace_site(c->trace, zone->site);
     begin_event(c, site->name, category_of(site), "X", zone->begin_ns, zone->tid);
     put_us(c, "dur", zone->end_ns - zone->begin_ns);
-    if (zone->end_ns > c->last_ns)
-        c->last_ns = zone->end_ns;
     begin_args(c);
     put_place(c, site);
     put_flag(c, "truncated", zone->truncated);
@@ -193,6 +206,95 @@ static int put_zone(void *arg, const struct timeline_zone *zone)
     put_values(c, zone);
     json_object_end(&c->w);
     return end_event(c);
+}
+
+/* The text of a special zone that is not special, cut where the times go. */
+static int make_site_text(struct chrome *c, unsigned number, struct site_text *ret_text)
+{
+    const struct trace_site *site = trace_site(c->trace, number);
+    struct buf head = BUF_INIT;
+    struct buf tail = BUF_INIT;
+    json_init_buf(&c->w, &head, JSON_COMPACT);
+    json_object_begin(&c->w);
+    put_text(&c->w, "name", site->name);
+    put_text(&c->w, "cat", category_of(site));
+    put_text(&c->w, "ph", "X");
+    json_object_end(&c->w);
+    int rc = json_finish(&c->w);
+    json_init_buf(&c->w, &tail, JSON_COMPACT);
+    json_object_begin(&c->w);
+    begin_args(c);
+    put_place(c, site);
+    json_object_end(&c->w);
+    json_object_end(&c->w);
+    if (rc == 0)
+        rc = json_finish(&c->w);
+    if (rc == 0) {
+        *ret_text = (struct site_text){ .head_len = head.len - 1, /* without } */
+                                        .tail_len = tail.len };
+        ret_text->head = buf_steal(&head);
+        ret_text->tail = buf_steal(&tail);
+        rc = ret_text->head && ret_text->tail ? 0 : -ENOMEM;
+    }
+    buf_release(&head);
+    buf_release(&tail);
+    return rc;
+}
+
+static void forget_sites(struct chrome *c)
+{
+    for (size_t i = 0; i < c->site_count; i++) {
+        free(c->sites[i].head);
+        free(c->sites[i].tail);
+    }
+    free(c->sites);
+    c->sites = NULL;
+    c->site_count = 0;
+}
+
+/* Microseconds with three decimals; times before the origin have their sign. */
+static void append_us(struct buf *out, const char *key, int64_t ns)
+{
+    char digits[32];
+    size_t at = sizeof(digits);
+    uint64_t rest = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    for (int i = 0; i < 4 || rest > 0; i++) {
+        if (i == 3)
+            digits[--at] = '.';
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    }
+    if (ns < 0)
+        digits[--at] = '-';
+    buf_puts(out, key);
+    buf_append(out, digits + at, sizeof(digits) - at);
+}
+
+static int put_plain_zone(struct chrome *c, const struct timeline_zone *zone)
+{
+    struct site_text *site = &c->sites[zone->site];
+    int rc = site->head ? 0 : make_site_text(c, zone->site, site);
+    if (rc < 0)
+        return rc;
+    buf_clear(&c->text);
+    buf_puts(&c->text, c->any ? ",\n" : "\n");
+    buf_append(&c->text, site->head, site->head_len);
+    append_us(&c->text, ",\"ts\":", zone->begin_ns - c->origin_ns);
+    append_us(&c->text, ",\"dur\":", zone->end_ns - zone->begin_ns);
+    buf_printf(&c->text, ",\"pid\":%u,\"tid\":%u,", c->pid, zone->tid);
+    buf_append(&c->text, site->tail + 1, site->tail_len - 1); /* without { */
+    return write_event(c);
+}
+
+static int put_zone(void *arg, const struct timeline_zone *zone)
+{
+    struct chrome *c = arg;
+    const bool plain = !zone->truncated && !zone->open && !zone->unbalanced &&
+                       !zone->begin_lost && !zone->has_op && zone->value_count == 0;
+    if (zone->end_ns > c->last_ns)
+        c->last_ns = zone->end_ns;
+    return plain && zone->site < c->site_count ? put_plain_zone(c, zone)
+                                               : put_special_zone(c, zone);
 }
 
 /* ---- Spans ---------------------------------------------------------------------------- */
@@ -405,11 +507,16 @@ static int put_trace(void *arg, const struct trace *trace)
     c->pid = trace_info(trace)->pid;
     c->alive = trace_info(trace)->alive;
     c->last_ns = 0;
+    c->site_count = trace_site_count(trace);
+    c->sites = calloc(c->site_count + 1, sizeof(*c->sites));
+    if (!c->sites)
+        return -ENOMEM;
     int rc = put_names(c);
     if (rc == 0)
         rc = timeline_walk(trace, &visitor, &totals);
     if (rc == 0)
         rc = put_unended_spans(c);
+    forget_sites(c);
     c->totals.zones += totals.zones;
     c->totals.truncated += totals.truncated;
     c->totals.left_out += totals.orphan_ends + totals.too_deep;

@@ -6,6 +6,7 @@
 #include "present/report/sections.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/files.h"
@@ -17,10 +18,18 @@ enum { INDENT = 3, STEP_IN = 2, NAME_MIN = 18, NAME_MAX = 64, WHERE = 20 };
 typedef const char *cell_fn(const struct report *r, const struct op *op,
                             char text[HUMAN_LEN]);
 
+/* Beyond ten million the digits no longer fit, nor matter. */
 static const char *cell_calls(const struct report *r, const struct op *op, char *text)
 {
+    const uint64_t calls = op->durations.count + op->open;
     (void)r;
-    return human_count(text, op->durations.count + op->open);
+    if (calls < 10000000)
+        return human_count(text, calls);
+    if (calls < 999500000)
+        (void)snprintf(text, HUMAN_LEN, "%.3g M", (double)calls / 1e6);
+    else
+        (void)snprintf(text, HUMAN_LEN, "%.3g G", (double)calls / 1e9);
+    return text;
 }
 
 static const char *cell_total(const struct report *r, const struct op *op, char *text)
