@@ -95,8 +95,12 @@ static void add_resources(struct report *r)
         rss ? "largest resident set of a single process (wait4)"
             : "the end of the program was not seen",
         "");
-    add(r, "overhead_percent", UNAVAILABLE,
-        "the cost of recording is not calibrated yet", "");
+    const bool overhead = isfinite(report_overhead_percent(r));
+    add(r, "overhead_percent", overhead ? MEASURED : UNAVAILABLE,
+        overhead ? "events of the main thread × the cost of one, measured when the "
+                   "process began, plus its waits for trace space"
+                 : "no process measured what an event costs",
+        "");
     add(r, "overhead_mb", supervisor ? MEASURED : UNAVAILABLE,
         supervisor ? "resident set of the supervisor; mapped traces not included"
                    : "no supervisor reported it",

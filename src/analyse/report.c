@@ -93,6 +93,7 @@ static void describe_process(struct report *r, const struct trace *trace,
     p->waits = info->waits;
     p->self_folds = info->self_folds;
     p->wait_ns = info->wait_ns;
+    p->event_cost_ns = info->event_cost_ns;
     p->ns_per_tick = info->ns_per_tick;
     p->clock_error_ns = info->clock_error_ns;
     p->file_bytes = info->file_bytes;
@@ -120,6 +121,8 @@ static void add_lanes(struct report *r, struct report_process *p,
         if (!lane)
             continue;
         p->threads++;
+        if (lane->is_main)
+            p->main_events += lane->events;
         r->orphan_ends += lane->orphan_ends;
         r->unbalanced += lane->unbalanced;
         r->deep_zones += lane->deep_zones;
@@ -448,6 +451,17 @@ double report_duration_s(const struct report *report)
     if (!report->start_ns || report->end_ns <= report->start_ns)
         return NAN;
     return (double)(report->end_ns - report->start_ns) / 1e9;
+}
+
+double report_overhead_percent(const struct report *r)
+{
+    if (r->main_process >= r->process_count)
+        return NAN;
+    const struct report_process *p = &r->processes[r->main_process];
+    const double wall_ns = (double)(r->end_ns - p->start_ns);
+    if (!(wall_ns > 0))
+        return NAN;
+    return 100 * ((double)p->main_events * p->event_cost_ns + p->wait_ns) / wall_ns;
 }
 
 double report_cpu_percent(const struct report *report)

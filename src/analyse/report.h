@@ -39,6 +39,8 @@ struct report_process {
     uint64_t threads, events, lost, filtered, truncated, steps, waits, self_folds;
     unsigned lost_reason;
     double wait_ns, ns_per_tick, clock_error_ns;
+    uint64_t main_events; /* of the main thread */
+    double event_cost_ns; /* NaN: not measured */
     uint64_t file_bytes, disk_bytes;
     bool timeline_complete;
 };
@@ -114,6 +116,10 @@ void report_free(struct report *report);
 double report_duration_s(const struct report *report);
 /* Average CPU use in percent of one core; NaN when unknown. */
 double report_cpu_percent(const struct report *report);
+/* What recording cost the main thread of the main process, in percent of its time: its
+ * events at the price measured when the process began, and its waits for space. NaN
+ * when the price is not known. */
+double report_overhead_percent(const struct report *report);
 /* How long a thread had recorded nothing when the run ended (while it runs: when its
  * process was last heard of). */
 double report_silent_ns(const struct report *report, const struct open_thread *thread);

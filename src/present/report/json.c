@@ -158,7 +158,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
     field_null(w, "gpu_busy_share");
     field_number(w, "cpu_percent_avg", report_cpu_percent(r), 3);
     field_number(w, "peak_rss_mb", m->max_rss_mb, 3);
-    field_null(w, "overhead_percent");
+    field_number(w, "overhead_percent", report_overhead_percent(r), 4);
     field_number(w, "overhead_mb", m->supervisor_rss_mb, 3);
     field_number(w, "supervisor_cpu_s", m->supervisor_cpu_s, 6);
     field_number(w, "clock_error_ns", r->clock_error_ns, 3);

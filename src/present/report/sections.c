@@ -383,14 +383,18 @@ void section_notes(struct page *page, const struct report *r,
         blank_line(page);
 }
 
-static void put_overhead(struct flow *flow, const struct run_meta *m)
+static void put_overhead(struct flow *flow, const struct report *r)
 {
     char text[HUMAN_LEN];
-    if (isfinite(m->supervisor_cpu_s))
-        flow_put(flow, "overhead not measured (supervisor %s CPU)",
-                 human_duration(text, m->supervisor_cpu_s * 1e9));
+    const double percent = report_overhead_percent(r);
+    const double supervisor_s = r->run->meta.supervisor_cpu_s;
+    if (isfinite(percent))
+        flow_put(flow, percent < 0.01 ? "overhead below 0.01 %%" : "overhead %.2g %%",
+                 percent);
     else
         flow_put(flow, "overhead not measured");
+    if (isfinite(supervisor_s))
+        flow_put(flow, "supervisor %s CPU", human_duration(text, supervisor_s * 1e9));
 }
 
 static void put_doubts(struct flow *flow, const struct report *r)
@@ -461,7 +465,7 @@ void section_trust(struct page *page, const struct report *r,
     flow_put(&flow, "%s lost", human_count(text, r->lost));
     if (isfinite(r->clock_error_ns))
         flow_put(&flow, "clock ±%s", human_duration(text, r->clock_error_ns));
-    put_overhead(&flow, &r->run->meta);
+    put_overhead(&flow, r);
     put_doubts(&flow, r);
     flow_end(&flow);
 
