@@ -8,6 +8,7 @@
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
+#include <dirent.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -120,10 +121,13 @@ static inline struct resident resident_now(void)
 typedef void loop_fn(unsigned long n);
 enum { MAX_PASSES = 101 };
 
-/* One run of a loop: nanoseconds per iteration, and how often something else took
- * the core away. */
+/* One run of a loop, nanoseconds per iteration. Wall time is without the time in which
+ * the thread was ready and something else had the core; a thread that sleeps is not
+ * ready: waiting for a drainer is a cost, being robbed of the core is not.
+ * `robbed` is that time as a share of all; `starved` is the same of its helpers, which
+ * it may have had to wait for. */
 struct timing {
-    double ns, cpu_ns, preempted;
+    double ns, cpu_ns, robbed, starved;
 };
 
 /* Pass by pass. */
@@ -134,23 +138,52 @@ struct passes {
     double process_cpu_ns[MAX_PASSES];
 };
 
-static inline double preemptions(void)
+/* How long a task was ready without a core so far; 0 where the kernel does not say. */
+static inline double ready_ns(const char *path)
 {
-    struct rusage usage;
-    (void)getrusage(RUSAGE_THREAD, &usage);
-    return (double)usage.ru_nivcsw;
+    double running = 0, ready = 0;
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%lf %lf", &running, &ready) != 2)
+        ready = 0;
+    if (f)
+        (void)fclose(f);
+    return ready;
+}
+
+/* The same for all other threads of the process, and its parent when it is one of the
+ * helpers. */
+static inline double helpers_ready_ns(void)
+{
+    double sum = 0;
+    char path[300];
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *e; tasks && (e = readdir(tasks));)
+        if (e->d_name[0] != '.' && atoi(e->d_name) != gettid()) {
+            (void)snprintf(path, sizeof path, "/proc/self/task/%s/schedstat",
+                           e->d_name);
+            sum += ready_ns(path);
+        }
+    if (tasks)
+        (void)closedir(tasks);
+    (void)snprintf(path, sizeof path, "/proc/%d/schedstat", (int)getppid());
+    return sum + ready_ns(path);
 }
 
 static inline struct timing time_loop(loop_fn *loop, unsigned long n)
 {
-    const double preempted = preemptions();
+    const double helpers = helpers_ready_ns();
+    const double ready = ready_ns("/proc/thread-self/schedstat");
     const double cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     const double start = clock_ns(CLOCK_MONOTONIC);
     loop(n);
+    const double wall = clock_ns(CLOCK_MONOTONIC) - start;
+    const double cpu_after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const double robbed = ready_ns("/proc/thread-self/schedstat") - ready;
     return (struct timing){
-        .ns = (clock_ns(CLOCK_MONOTONIC) - start) / (double)n,
-        .cpu_ns = (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu) / (double)n,
-        .preempted = preemptions() - preempted,
+        .ns = (wall - robbed) / (double)n,
+        .cpu_ns = (cpu_after - cpu) / (double)n,
+        .robbed = robbed / wall,
+        .starved = (helpers_ready_ns() - helpers) / wall,
     };
 }
 
@@ -196,8 +229,9 @@ static inline void put_timings(const char *key, const struct timing *t, unsigned
 {
     put_key(key);
     for (unsigned i = 0; i < count; i++)
-        (void)printf("%s{\"ns\": %.6g, \"cpu_ns\": %.6g, \"preempted\": %g}",
-                     i ? ", " : "[", t[i].ns, t[i].cpu_ns, t[i].preempted);
+        (void)printf("%s{\"ns\": %.6g, \"cpu_ns\": %.6g, \"robbed\": %.4f, "
+                     "\"starved\": %.4f}",
+                     i ? ", " : "[", t[i].ns, t[i].cpu_ns, t[i].robbed, t[i].starved);
     (void)printf("]");
 }
 

@@ -72,7 +72,7 @@ static inline void pattern_random(unsigned long n)
     enum { OUTER = 64, INNER = 62 };
     struct sonde_site *sites[OUTER + INNER];
     for (int i = 0; i < OUTER + INNER; i++) {
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof name, "site %d", i);
         sites[i] = sonde_site_named(name, SONDE_NO_PHASE, NULL, NULL, NULL);
     }

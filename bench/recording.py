@@ -177,8 +177,8 @@ def zone() -> Table:
     table.note = (
         f"In {memory()} unless it says {on_disk}. lost: events. own, file: MiB of "
         "resident memory gained after the warm-up, the program's own and of mapped "
-        "files. clock: wall time over the passes in which nothing else took the core "
-        "(`passes`); with fewer than three of those, the thread's CPU time (noisy). "
+        "files. clock: wall time, less what others took of the core; where fewer than "
+        "three `passes` were calm, the thread's CPU time (noisy). "
         "Same core: CPU time of the whole process until it is drained. Threads: CPU "
         "time per zone of one of them. Peers: LTTng-UST blocks when full, Tracy "
         "through its C interface. Perfetto's SDK is in no registry: not measured."

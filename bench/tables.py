@@ -11,8 +11,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-QUIET_PASSES = 3  # so many undisturbed passes are enough to leave the others out
-PREEMPTED = 2  # a pass that lost its core more often was disturbed
+QUIET_PASSES = 3  # so many quiet passes are enough to leave the others out
+# In a quiet pass the thread was robbed of its core, and its helpers starved, for less
+# than these shares of the time (measure.h).
+ROBBED, STARVED = 0.3, 0.02
 
 
 @dataclass
@@ -42,18 +44,20 @@ class Timing:
     noisy: bool  # CPU time had to stand in for wall time
 
 
+def is_quiet(loop: dict) -> bool:
+    return loop["robbed"] <= ROBBED and loop["starved"] <= STARVED
+
+
 def timing(answer: dict, clock: str = "wall") -> Timing:
-    """clock: "wall" is wall time, but only of passes in which nothing else ran on the
-    core; when hardly any pass was left alone, it becomes "thread": the thread's CPU
-    time. "all" is wall time whatever happened, "process" the CPU time of all threads
+    """clock: "wall" is wall time, less the time in which something else had the core;
+    when nearly every pass was disturbed even so, it becomes "thread": the thread's CPU
+    time. "all" is wall time of several threads, "process" the CPU time of all threads
     of the process."""
     pairs = list(zip(answer["floor"], answer["subject"], answer["process_cpu_ns"]))
     passes = len(pairs)
     noisy = False
     if clock == "wall":
-        quiet = [
-            p for p in pairs if max(p[0]["preempted"], p[1]["preempted"]) <= PREEMPTED
-        ]
+        quiet = [p for p in pairs if is_quiet(p[0]) and is_quiet(p[1])]
         if len(quiet) >= min(QUIET_PASSES, passes):
             pairs = quiet
         else:

@@ -118,8 +118,9 @@ static void *crew_member(void *arg)
     }
 }
 
-/* All threads run the loop at once. Wall time: of everybody, per zone of one thread;
- * CPU time: mean of the threads. */
+/* All threads run the loop at once. CPU time is the mean of the threads. Wall time is
+ * from the start of all to the end of all, per zone of one thread: with several they
+ * may take the core from each other. */
 static struct timing crew_run(loop_fn *loop)
 {
     crew.loop = loop;
@@ -127,12 +128,12 @@ static struct timing crew_run(loop_fn *loop)
     const double start = clock_ns(CLOCK_MONOTONIC);
     crew_work(0);
     (void)pthread_barrier_wait(&crew.end);
-    struct timing all = { (clock_ns(CLOCK_MONOTONIC) - start) / (double)crew.zones, 0,
-                          0 };
-    for (unsigned i = 0; i < crew.threads; i++) {
+    const double ns = (clock_ns(CLOCK_MONOTONIC) - start) / (double)crew.zones;
+    if (crew.threads == 1)
+        return crew.timing[0];
+    struct timing all = { .ns = ns };
+    for (unsigned i = 0; i < crew.threads; i++)
         all.cpu_ns += crew.timing[i].cpu_ns / crew.threads;
-        all.preempted += crew.timing[i].preempted;
-    }
     return all;
 }
 

@@ -118,7 +118,8 @@ static void put_longest(struct buf *b, const struct report *r)
     buf_printf(b, "%s%.0f %% of that is %s", b->len ? " " : "", share * 100, op->name);
     if (op->file[0])
         buf_printf(b, ", %s:%d", path_base(op->file), op->line);
-    buf_printf(b, ": %s self time in %s call%s.", human_duration(self, op->main_self_ns),
+    buf_printf(b, ": %s self time in %s call%s.",
+               human_duration(self, op->main_self_ns),
                human_count(calls, op->main_count), op->main_count == 1 ? "" : "s");
 }
 

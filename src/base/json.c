@@ -73,7 +73,7 @@ void json_newline(struct json_writer *w)
 
 static void indent(struct json_writer *w)
 {
-    if (w->style != JSON_PRETTY)
+    if (w->style != JSON_STYLE_PRETTY)
         return;
     emit_text(w, "\n");
     for (int i = 0; i < w->depth; i++)
@@ -253,7 +253,7 @@ void json_keyn(struct json_writer *w, const char *key, size_t len)
     assert(w->depth > 0 && (w->in_object & depth_bit(w)) && !w->after_key);
     item_begin(w);
     emit_string(w, key, len);
-    emit_text(w, w->style == JSON_PRETTY ? ": " : ":");
+    emit_text(w, w->style == JSON_STYLE_PRETTY ? ": " : ":");
     w->after_key = true;
 }
 

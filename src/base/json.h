@@ -5,7 +5,7 @@
  * stick and json_finish() reports the first one.
  *
  *     struct json_writer w;
- *     json_init_file(&w, stdout, JSON_PRETTY);
+ *     json_init_file(&w, stdout, JSON_STYLE_PRETTY);
  *     json_object_begin(&w);
  *     json_key(&w, "steps");
  *     json_put_uint(&w, 1488);
@@ -30,7 +30,7 @@
 
 enum { JSON_MAX_DEPTH = 64 };
 
-enum json_style { JSON_COMPACT, JSON_PRETTY };
+enum json_style { JSON_STYLE_COMPACT, JSON_STYLE_PRETTY };
 
 struct json_writer {
     struct buf *out; /* the caller's buffer, or `own` in front of `file` */

@@ -293,7 +293,7 @@ static void print_json(const struct bench *b, const struct summary *all)
     struct json_writer w;
     char note[SUMMARY_NOTE_LEN];
     put_command(&title, b);
-    json_init_file(&w, stdout, JSON_PRETTY);
+    json_init_file(&w, stdout, JSON_STYLE_PRETTY);
     json_object_begin(&w);
     json_key(&w, "schema");
     json_put_string(&w, "sonde.bench/1");

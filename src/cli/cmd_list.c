@@ -218,7 +218,7 @@ static int print_json(const struct run_list *list, const struct list_options *o)
 {
     struct json_writer w;
     uint64_t shown = 0;
-    json_init_file(&w, stdout, JSON_PRETTY);
+    json_init_file(&w, stdout, JSON_STYLE_PRETTY);
     json_array_begin(&w);
     for (size_t i = 0; i < list->count && shown < o->limit; i++)
         if (is_listed(&list->rows[i], o)) {

@@ -164,7 +164,7 @@ int cmd_recover(int argc, char **argv)
     struct job job = { .options = &o };
     guard_install();
     if (o.json) {
-        json_init_file(&job.json, stdout, JSON_PRETTY);
+        json_init_file(&job.json, stdout, JSON_STYLE_PRETTY);
         json_array_begin(&job.json);
     }
     if (o.all)

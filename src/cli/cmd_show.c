@@ -282,7 +282,7 @@ static void put_rest(struct json_writer *w, const struct report *r)
 static int print_json(const struct report *r)
 {
     struct json_writer w;
-    json_init_file(&w, stdout, JSON_PRETTY);
+    json_init_file(&w, stdout, JSON_STYLE_PRETTY);
     json_object_begin(&w);
     put_run(&w, r);
     put_rest(&w, r);

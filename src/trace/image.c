@@ -66,6 +66,12 @@ static int by_lane_and_seq(const void *a, const void *b)
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
+static void sort_events(struct image *im)
+{
+    if (im->event_count > 1) /* qsort wants an array even for nothing */
+        qsort(im->events, im->event_count, sizeof *im->events, by_lane_and_seq);
+}
+
 /* ---- Blocks of a raw file, kept while loading ------------------------------------- */
 
 struct block_cache {
@@ -181,7 +187,7 @@ static int list_events(struct image *im, struct block_cache *c)
                                  .seq = block_seq(w),
                                  .offset = (uint64_t)i * BLOCK_SIZE};
     }
-    qsort(im->events, im->event_count, sizeof *im->events, by_lane_and_seq);
+    sort_events(im);
     return 0;
 }
 
@@ -427,7 +433,7 @@ static int load_packed(struct image *im)
     }
     if (!im->sites || !im->strings)
         return SONDE_E_FORMAT;
-    qsort(im->events, im->event_count, sizeof *im->events, by_lane_and_seq);
+    sort_events(im);
     return 0;
 }
 

@@ -289,7 +289,7 @@ int runfile_write(const struct runfile *file, const char *dir)
 {
     struct buf text = BUF_INIT, path = BUF_INIT;
     struct json_writer w;
-    json_init_buf(&w, &text, JSON_PRETTY);
+    json_init_buf(&w, &text, JSON_STYLE_PRETTY);
     put_document(&w, file);
     int rc = json_finish(&w);
     path_join(&path, dir, RUNFILE_NAME);

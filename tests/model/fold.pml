@@ -21,7 +21,7 @@
  *
  * Switches that break it, to see that this is noticed (tests/tools/test_model.py):
  *   MARK_FIRST COMMIT_FIRST NO_REPAIR TOKEN_LATE NO_TOKEN WRITE_TRUTH NO_LOCK
- *   FREE_BEFORE_ZERO NO_CARRY_CHECK STAMP_FIRST
+ *   FREE_BEFORE_ZERO NO_CARRY_CHECK
  */
 #ifndef LANES
 #define LANES 1 /* or 2 */
@@ -202,21 +202,12 @@ inline write_cell(c, value)
 {
     if
     :: value == TRUTH(c)
-#ifdef STAMP_FIRST
-    :: atomic { value != TRUTH(c) && OTHER_IS_0(c) ->
-            assert(!TRUTH_IS_0(c)); seq0[c] = number }
-        if :: copy0[c] = value :: KILLED fi
-    :: atomic { value != TRUTH(c) && !OTHER_IS_0(c) ->
-            assert(!TRUTH_IS_1(c)); seq1[c] = number }
-        if :: copy1[c] = value :: KILLED fi
-#else
     :: atomic { value != TRUTH(c) && OTHER_IS_0(c) ->
             assert(!TRUTH_IS_0(c)); copy0[c] = value }
         if :: seq0[c] = number :: KILLED fi
     :: atomic { value != TRUTH(c) && !OTHER_IS_0(c) ->
             assert(!TRUTH_IS_1(c)); copy1[c] = value }
         if :: seq1[c] = number :: KILLED fi
-#endif
     :: KILLED
     fi
 }
@@ -313,7 +304,14 @@ proctype folder(byte me)
         fi;
         /* tracefile_unlock(); the last pass over a dead program's file is the end */
         if
-        :: atomic { !alive && !LEFT(0) && !LEFT(1) -> lock = 0; break }
+        :: atomic {
+                !alive && !LEFT(0) && !LEFT(1) ->
+                lock = 0; known = 0; cached = false; carry[0] = 0; node[0] = 0;
+#if LANES > 1
+                carry[1] = 0; node[1] = 0;
+#endif
+                break
+            }
         :: atomic { alive || LEFT(0) || LEFT(1) -> lock = 0 }
         :: KILLED
         fi;

@@ -79,6 +79,7 @@ def test_what_the_program_said_about_itself_is_kept(demo):
     assert operation(demo[1], "clip gradients")["custom"]["norm"]["count"] == STEPS
     reader = operation(demo[1], "prepare batch", "read")
     assert reader["component"] == "loader"
+    assert {"loader", "net", "data"} <= {c["component"] for c in demo[1]["components"]}
 
 
 def test_wrong_options_are_named_with_a_remedy():

@@ -74,6 +74,7 @@ static inline struct trace *fake_trace(const char *file, uint32_t pid)
     t->info.ppid = 1;
     t->info.ns_per_tick = 0.4;
     t->info.clock_error_ns = 55;
+    t->info.event_cost_ns = NAN;
     t->info.timeline_complete = true;
     t->damage = "";
     t->site_count = FIRST_SITE;

@@ -135,11 +135,14 @@ static inline void training_traces(struct training *t)
     t->main->info.last_ns = AT(9.9);
     t->main->info.events = 2002;
     t->main->info.exited = true;
+    t->main->info.event_cost_ns = 25;
+    t->main->info.wait_ns = 4.91e6;
     t->worker->info.start_ns = AT(0.5);
     t->worker->info.last_ns = AT(9.5);
     t->worker->info.events = 600;
     t->worker->info.clock_error_ns = 70;
     fake_lane(t->main, 0, 4242, "train")->last_time_ns = AT(9.9);
+    t->main->lanes[0].events = 1600;
     fake_lane(t->main, 1, 4250, "loader")->last_time_ns = AT(9.8);
     fake_lane(t->worker, 0, 4243, "train")->last_time_ns = AT(9.5);
     training_lengths(t);

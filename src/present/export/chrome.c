@@ -87,7 +87,7 @@ static void begin_event(struct chrome *c, const char *name, const char *cat,
 {
     buf_clear(&c->text);
     buf_puts(&c->text, c->any ? ",\n" : "\n");
-    json_init_buf(&c->w, &c->text, JSON_COMPACT);
+    json_init_buf(&c->w, &c->text, JSON_STYLE_COMPACT);
     json_object_begin(&c->w);
     put_text(&c->w, "name", name);
     if (cat)
@@ -214,14 +214,14 @@ static int make_site_text(struct chrome *c, unsigned number, struct site_text *r
     const struct trace_site *site = trace_site(c->trace, number);
     struct buf head = BUF_INIT;
     struct buf tail = BUF_INIT;
-    json_init_buf(&c->w, &head, JSON_COMPACT);
+    json_init_buf(&c->w, &head, JSON_STYLE_COMPACT);
     json_object_begin(&c->w);
     put_text(&c->w, "name", site->name);
     put_text(&c->w, "cat", category_of(site));
     put_text(&c->w, "ph", "X");
     json_object_end(&c->w);
     int rc = json_finish(&c->w);
-    json_init_buf(&c->w, &tail, JSON_COMPACT);
+    json_init_buf(&c->w, &tail, JSON_STYLE_COMPACT);
     json_object_begin(&c->w);
     begin_args(c);
     put_place(c, site);
@@ -528,7 +528,7 @@ static int put_head(struct chrome *c, const struct run *run)
     struct json_writer w;
     struct buf head = BUF_INIT;
     buf_puts(&head, "{\"displayTimeUnit\":\"ns\",\"otherData\":");
-    json_init_buf(&w, &head, JSON_COMPACT);
+    json_init_buf(&w, &head, JSON_STYLE_COMPACT);
     json_object_begin(&w);
     put_text(&w, "run", run->id);
     put_text(&w, "sonde", SONDE_VERSION);

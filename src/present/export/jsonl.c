@@ -55,7 +55,7 @@ static int put_zone(void *arg, const struct timeline_zone *zone)
     struct lines *l = arg;
     struct json_writer w;
     buf_clear(&l->line);
-    json_init_buf(&w, &l->line, JSON_COMPACT);
+    json_init_buf(&w, &l->line, JSON_STYLE_COMPACT);
     json_object_begin(&w);
     put_fields(&w, l, zone);
     json_object_end(&w);

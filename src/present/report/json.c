@@ -340,7 +340,7 @@ int report_json(const struct report *report, const struct report_style *style,
     int rc = op_filter_init(&filter, &report->ops, style, 0);
     if (rc < 0)
         return rc;
-    json_init_file(&w, out, JSON_PRETTY);
+    json_init_file(&w, out, JSON_STYLE_PRETTY);
     json_object_begin(&w);
     field_text(&w, "schema", "sonde.report/1");
     put_run(&w, report);

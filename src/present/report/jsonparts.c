@@ -5,7 +5,7 @@
 
 #include "trace/runfile.h"
 
-/* Last: its JSON_COMPACT is a macro, that of base/json.h an enum. */
+/* Last: its JSON_STYLE_COMPACT is a macro, that of base/json.h an enum. */
 #include <jansson.h>
 
 void field_text(struct json_writer *w, const char *key, const char *text)

@@ -49,7 +49,7 @@ static void commas_and_colons_are_placed_by_the_writer(void **state)
 {
     (void)state;
     struct doc d;
-    begin(&d, JSON_COMPACT);
+    begin(&d, JSON_STYLE_COMPACT);
     write_sample(&d.w);
     expect(&d, "{\"a\":[-1,18446744073709551615,[],{}],\"b\":true,\"c\":null}");
 }
@@ -58,7 +58,7 @@ static void pretty_text_is_indented_by_two(void **state)
 {
     (void)state;
     struct doc d;
-    begin(&d, JSON_PRETTY);
+    begin(&d, JSON_STYLE_PRETTY);
     write_sample(&d.w);
     json_newline(&d.w);
     expect(&d, "{\n"
@@ -77,7 +77,7 @@ static void strings_are_escaped(void **state)
 {
     (void)state;
     struct doc d;
-    begin(&d, JSON_COMPACT);
+    begin(&d, JSON_STYLE_COMPACT);
     json_array_begin(&d.w);
     json_put_string(&d.w, "q\" b\\ n\n t\t \b\f\r \x01 \x7f é 😀 /");
     json_put_stringn(&d.w, "a\0b", 3);
@@ -104,7 +104,7 @@ static void bytes_that_are_not_utf8_become_replacement_characters(void **state)
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct doc d;
-        begin(&d, JSON_COMPACT);
+        begin(&d, JSON_STYLE_COMPACT);
         json_put_string(&d.w, bad[i][0]);
         char expected[64];
         (void)snprintf(expected, sizeof(expected), "\"%s\"", bad[i][1]);
@@ -116,7 +116,7 @@ static void numbers_are_short_and_read_back_the_same(void **state)
 {
     (void)state;
     struct doc d;
-    begin(&d, JSON_COMPACT);
+    begin(&d, JSON_STYLE_COMPACT);
     json_array_begin(&d.w);
     json_put_double(&d.w, 0.1);
     json_put_double(&d.w, 3);
@@ -133,7 +133,7 @@ static void fixed_numbers_lose_their_trailing_zeros(void **state)
 {
     (void)state;
     struct doc d;
-    begin(&d, JSON_COMPACT);
+    begin(&d, JSON_STYLE_COMPACT);
     json_array_begin(&d.w);
     json_put_fixed(&d.w, 70.4, 3);
     json_put_fixed(&d.w, 2.0 / 3, 3);
@@ -154,7 +154,7 @@ static void a_locale_with_decimal_commas_changes_nothing(void **state)
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
         skip();
     struct doc d;
-    begin(&d, JSON_COMPACT);
+    begin(&d, JSON_STYLE_COMPACT);
     json_array_begin(&d.w);
     json_put_double(&d.w, 0.5);
     json_put_double(&d.w, 1.5e-9);
@@ -169,7 +169,7 @@ static void a_long_document_streams_to_a_file_and_parses(void **state)
     (void)state;
     FILE *file = tmpfile();
     struct json_writer w;
-    json_init_file(&w, file, JSON_PRETTY);
+    json_init_file(&w, file, JSON_STYLE_PRETTY);
     json_array_begin(&w);
     for (int i = 0; i < 20000; i++) {
         json_object_begin(&w);
@@ -200,7 +200,7 @@ static void a_huge_string_needs_little_memory(void **state)
     char *text = malloc(len);
     memset(text, 'x', len);
     struct json_writer w;
-    json_init_file(&w, file, JSON_COMPACT);
+    json_init_file(&w, file, JSON_STYLE_COMPACT);
     json_put_stringn(&w, text, len);
     assert_true(w.own.cap <= 128 * 1024);
     assert_int_equal(json_finish(&w), 0);
@@ -217,7 +217,7 @@ static void a_full_device_is_reported(void **state)
         skip();
     (void)setvbuf(file, NULL, _IONBF, 0);
     struct json_writer w;
-    json_init_file(&w, file, JSON_COMPACT);
+    json_init_file(&w, file, JSON_STYLE_COMPACT);
     json_put_string(&w, "lost");
     assert_int_equal(json_finish(&w), -ENOSPC);
     (void)fclose(file);
@@ -227,7 +227,7 @@ static void every_nesting_depth_up_to_the_limit_works(void **state)
 {
     (void)state;
     struct doc d;
-    begin(&d, JSON_COMPACT);
+    begin(&d, JSON_STYLE_COMPACT);
     for (int i = 0; i < JSON_MAX_DEPTH; i++)
         json_array_begin(&d.w);
     for (int i = 0; i < JSON_MAX_DEPTH; i++)

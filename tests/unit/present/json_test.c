@@ -103,6 +103,7 @@ static void an_empty_run_has_the_same_keys_and_nulls(void **state)
     }
     assert_true(json_is_null(at(root, "summary/step_ms/mean")));
     assert_true(json_is_null(at(root, "summary/peak_rss_mb")));
+    assert_true(json_is_null(at(root, "summary/overhead_percent")));
     assert_true(json_is_null(at(root, "run/duration_s")));
     assert_true(json_is_null(at(root, "run/exit/code")));
     assert_true(json_is_null(at(root, "run/rank")));
@@ -137,7 +138,7 @@ static void numbers_have_the_units_of_the_contract(void **state)
     assert_near(number(root, "steps/count"), 99, 0);
     assert_near(number(root, "steps/points/0/0"), 0.388, 1e-9); /* end of the first */
     assert_near(number(root, "steps/points/0/1"), 88, 1e-9);
-    assert_true(json_is_null(at(root, "summary/overhead_percent")));
+    assert_near(number(root, "summary/overhead_percent"), 0.05, 1e-9);
     assert_true(json_is_null(at(root, "summary/bound_by")));
     assert_near(number(root, "run/metrics/loss"), 0.5, 0);
     assert_string_equal(json_string_value(at(root, "run/tags/team")), "y");

@@ -8,8 +8,9 @@
  * (ptrace), and whenever the file has changed, the file as it is then goes through
  * what can happen next:
  *   - a reader opens it;
- *   - a new folder counts on; then the program dies, and the rest is counted;
- *   - a folder that was there before, with its cache, counts on.
+ *   - the program goes on and a new folder counts; then the program dies, and the rest
+ *     is counted;
+ *   - the same, but the folder is one that was there before and has its cache.
  * The counts must be exact each time. Beside that, folders are killed for good with
  * SIGKILL at random moments.
  *
@@ -40,6 +41,7 @@ enum { BUDGET = 40, TOKEN = 0x70c3 };
 struct expected {
     uint64_t zones, inner, steps, values, events; /* while the program lives */
     uint64_t open;                                /* zones more when it is dead */
+    uint64_t now;                                 /* ticks of the last event */
 };
 
 static uint64_t zones_of(const struct trace *trace, unsigned site)
@@ -51,13 +53,16 @@ static uint64_t zones_of(const struct trace *trace, unsigned site)
     return count;
 }
 
-static void check(const char *path, const struct expected *e, bool alive)
+/* `folded`: the published statistics alone must say so. */
+static void check(const char *path, const struct expected *e, bool alive, bool folded)
 {
     struct trace *trace;
     uint64_t values = 0;
     assert_int_equal(trace_open(path, NULL, &trace), 0);
     assert_string_equal(trace_damage(trace), "");
     assert_int_equal(trace_info(trace)->alive, alive);
+    if (folded)
+        assert_int_equal(trace_info(trace)->unfolded_blocks, 0);
     assert_int_equal(zones_of(trace, SITE(0)), e->zones + (alive ? 0 : e->open));
     assert_int_equal(zones_of(trace, SITE(1)), e->inner);
     assert_int_equal(trace_node(trace, NODE_STEP)->count, e->steps);
@@ -73,34 +78,35 @@ static void check(const char *path, const struct expected *e, bool alive)
 struct scene {
     struct handmade t;
     struct expected expected;
-    uint64_t now;
     bool alive;      /* what the folder is told of the owner */
     uint8_t *before; /* the file before the folder comes */
     size_t size;
 };
 
-/* A block with zones, an inner zone each, steps and values. */
-static void add_block(struct scene *s, unsigned lane, unsigned state, unsigned zones,
-                      unsigned left_open)
+/* A block with zones, an inner zone each, values, and on lane 0 a step. */
+static void add_block(struct handmade *t, struct expected *e, unsigned lane,
+                      unsigned state, unsigned zones, unsigned left_open)
 {
     struct words w = { 0 };
-    const uint64_t base = s->now;
+    const uint64_t base = e->now;
+    const bool step = lane == 0 && zones;
     for (unsigned i = 0; i < zones; i++) {
-        words_begin(&w, SITE(0), s->now += 10);
-        words_zone(&w, SITE(1), s->now + 10, s->now + (100ULL << i % 12));
-        words_value(&w, SITE(2), VALUE_ZONE, i, s->now += 200000);
-        words_end(&w, SITE(0), s->now += 1000);
+        words_begin(&w, SITE(0), e->now += 10);
+        words_zone(&w, SITE(1), e->now + 10, e->now + (100ULL << i % 12));
+        words_value(&w, SITE(2), VALUE_ZONE, i, e->now += 200000);
+        words_end(&w, SITE(0), e->now += 1000);
     }
-    if (lane == 0 && zones)
-        words_step(&w, 1, s->now += 10);
+    if (step)
+        words_step(&w, 1, e->now += 10);
     for (unsigned i = 0; i < left_open; i++)
-        words_begin(&w, SITE(0), s->now += 10);
-    (void)handmade_block(&s->t, lane, state, &w, base);
-    s->expected.zones += zones;
-    s->expected.inner += zones;
-    s->expected.values += zones;
-    s->expected.open += left_open;
-    s->expected.events += 5 * zones + (lane == 0 && zones) + left_open;
+        words_begin(&w, SITE(0), e->now += 10);
+    (void)handmade_block(t, lane, state, &w, base);
+    e->zones += zones;
+    e->inner += zones;
+    e->values += zones;
+    e->steps += step;
+    e->open += left_open;
+    e->events += 5 * zones + step + left_open;
     words_release(&w);
 }
 
@@ -137,35 +143,36 @@ static void spoil(struct scene *s)
     memset(tracefile_block(&s->t.file, block) + 30000, 7, 9000);
     /* The free ones are taken by threads that have not recorded yet. */
     for (unsigned lane = 2; first_in(s, STATE_FREE, &block); lane++)
-        add_block(s, lane, STATE_OPEN, 0, 0);
+        add_block(&s->t, &s->expected, lane, STATE_OPEN, 0, 0);
 }
 
 /* A file that was folded before, with everything in it that a pass can meet: a counted
  * block not marked as such, one left half cleaned, sealed and open blocks. */
 static void make_scene(struct scene *s, bool alive)
 {
-    *s = (struct scene){ .now = 1ULL << 40, .alive = alive };
+    *s = (struct scene){ .expected = { .now = 1ULL << 40 }, .alive = alive };
+    struct expected *e = &s->expected;
     handmade_init(&s->t, BUDGET);
     (void)handmade_site(&s->t, "zone");
     (void)handmade_site(&s->t, "inner");
     (void)handmade_site(&s->t, "value");
-    add_block(s, 0, STATE_SEALED, 3, 0);
-    add_block(s, 0, STATE_SEALED, 2, 0);
-    add_block(s, 1, STATE_SEALED, 4, 0);
+    add_block(&s->t, e, 0, STATE_SEALED, 3, 0);
+    add_block(&s->t, e, 0, STATE_SEALED, 2, 0);
+    add_block(&s->t, e, 1, STATE_SEALED, 4, 0);
+    e->steps--; /* counted from one to the next */
     struct folder earlier;
     folder_init(&earlier, &s->t.file);
     earlier.token = TOKEN;
     assert_int_equal(folder_pass(&earlier, true, 100), 3);
     folder_release(&earlier);
-    add_block(s, 0, STATE_SEALED, 14, 0);
-    add_block(s, 1, STATE_OPEN, 9, 2);
+    add_block(&s->t, e, 0, STATE_SEALED, 14, 0);
+    add_block(&s->t, e, 1, STATE_OPEN, 9, 2);
     /* The file may not grow: what is needed must be cleaned. */
     assert_true(control_take(s->t.control, BUDGET - s->t.control->used_blocks));
     spoil(s);
     if (!alive)
         handmade_kill_owner(&s->t);
-    s->expected.steps = 2; /* between three */
-    check(s->t.file.path, &s->expected, alive);
+    check(s->t.file.path, e, alive, false);
     remember(s);
 }
 
@@ -215,20 +222,29 @@ static void fold_on(struct folder *f, bool alive)
     assert_true(f->finished);
 }
 
+/* The program fills two blocks more. */
+static void record_on(struct trial *trial, struct expected *e)
+{
+    memcpy(trial->t.seq, trial->scene->t.seq, sizeof trial->t.seq);
+    add_block(&trial->t, e, 0, STATE_SEALED, 3, 0);
+    add_block(&trial->t, e, 7, STATE_SEALED, 5, 0);
+}
+
 static void go_on_with(struct trial *trial, struct folder *f)
 {
-    const struct expected *e = &trial->scene->expected;
+    struct expected e = trial->scene->expected;
     const char *path = trial->t.file.path;
     const bool alive = trial->scene->alive;
-    check(path, e, alive);
-    fold_on(f, alive);
-    check(path, e, alive);
+    check(path, &e, alive, false);
     if (alive) {
+        record_on(trial, &e);
+        fold_on(f, true);
+        check(path, &e, true, false);
         handmade_kill_owner(&trial->t);
-        check(path, e, false);
-        fold_on(f, false);
-        check(path, e, false);
+        check(path, &e, false, false);
     }
+    fold_on(f, false);
+    check(path, &e, false, true);
 }
 
 static void try_state(struct trial *trial, const uint8_t *bytes, size_t size)
@@ -458,7 +474,7 @@ static void step_through(struct scene *s, const char *name)
     print_message("%s: %llu instructions, %u states, %u tried\n", name,
                   (unsigned long long)p.steps, seen, trial.states);
     assert_true(seen > 60);
-    check(s->t.file.path, &s->expected, s->alive);
+    check(s->t.file.path, &s->expected, s->alive, !s->alive);
     free_trial(&trial);
     free(w.last);
 }
@@ -519,7 +535,7 @@ static void a_pass_that_must_first_repair(void **state)
     free(events);
     free(s.before);
     remember(&s);
-    check(s.t.file.path, &s.expected, true);
+    check(s.t.file.path, &s.expected, true, false);
     step_through(&s, "repair");
     free_scene(&s);
 }
