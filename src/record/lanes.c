@@ -113,10 +113,10 @@ static void nap(void)
     (void)nanosleep(&ts, NULL);
 }
 
-static bool folder_at_work(void)
+static bool folder_at_work(double patience_ns)
 {
     uint64_t beat = __atomic_load_n(&recorder.control->drainer_beat, __ATOMIC_RELAXED);
-    return beat && (double)(ticks_now() - beat) < 100e6 * ticks_per_ns();
+    return beat && (double)(ticks_now() - beat) < patience_ns * ticks_per_ns();
 }
 
 static void note_wait(uint64_t since)
@@ -144,7 +144,7 @@ static bool wait_for_first(struct lane *l, uint32_t *ret_block)
 {
     uint64_t start = ticks_now();
     int rc = -EDQUOT;
-    while (rc == -EDQUOT && folder_at_work() &&
+    while (rc == -EDQUOT && folder_at_work(WAIT_ALL_NS) &&
            (double)(ticks_now() - start) < WAIT_ALL_NS * ticks_per_ns()) {
         nap();
         rc = take_new(l, ret_block);
@@ -161,7 +161,7 @@ static bool wait_for_block(struct lane *l, uint32_t *ret_block)
     bool got, hope = true;
     while (!(got = take_free(l, true, ret_block)) && hope) {
         double waited = (double)(ticks_now() - start) / per_ns;
-        if (waited < WAIT_FOLDER_NS && folder_at_work())
+        if (waited < WAIT_FOLDER_NS && folder_at_work(100e6))
             nap();
         else
             hope = fold_myself() && waited < WAIT_ALL_NS;

@@ -181,7 +181,7 @@ static uint64_t measure_event_cost(void)
 static int create_file(uint64_t forked_from_ns)
 {
     int rc;
-    for (int attempt = 0; attempt < 1000; attempt++) {
+    for (int attempt = 0; attempt < 2000; attempt++) {
         rc = tracefile_create(recorder.dir, recorder.control, forked_from_ns,
                               &recorder.file);
         if (rc != -EDQUOT || !forked_from_ns)
