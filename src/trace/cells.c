@@ -87,22 +87,9 @@ static unsigned load_nodes(struct fold *f, const struct trace_head *head,
 
 static bool load_lane(struct fold *f, unsigned number, const struct lane_cell *cell, int k)
 {
-    struct fold_lane *l = fold_lane(f, number);
-    struct lane_carry carry;
+    struct lane_carry carry; /* a private copy: the owner may be writing */
     memcpy(&carry, &cell->carry[k], sizeof carry);
-    if (carry.depth > MAX_DEPTH || carry.left_open > MAX_DEPTH || carry.next_seq == 0)
-        return false;
-    unsigned frames = lane_frames(&carry);
-    memcpy(l->frames, cell->frames[k], frames * sizeof l->frames[0]);
-    for (unsigned i = 0; i < frames; i++) {
-        if (l->frames[i].node < MAX_NODES && f->nodes[l->frames[i].node].used)
-            continue;
-        carry.depth = carry.depth < i ? carry.depth : i;
-        carry.left_open = carry.left_open < i ? carry.left_open : i;
-        break;
-    }
-    l->carry = carry;
-    return true;
+    return fold_insert_lane(f, number, &carry, cell->frames[k]);
 }
 
 static unsigned load_lanes(struct fold *f, const struct trace_head *head,
@@ -264,10 +251,6 @@ int cells_publish(struct fold *f, struct tracefile *file, uint64_t token)
 {
     struct trace_live *live = tracefile_live(file);
     uint64_t number = __atomic_load_n(&live->commit, __ATOMIC_ACQUIRE) + 1;
-    /* Before the first copy: if we are killed below, the commit stays what it was, and
-     * only this tells the folder that made it to forget its cache and repair. */
-    __atomic_store_n(&live->fold_token, token, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
     touch_open_paths(f);
     int rc = reserve_blocks(f, file);
     /* First of all say that we are at it: if we are killed before the commit, a folder

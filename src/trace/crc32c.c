@@ -48,3 +48,37 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t len)
 #endif
     return ~crc_table(crc, data, len);
 }
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static void quarters_hardware(const uint64_t *words,
+                                                                size_t quarter,
+                                                                uint32_t *ret_crc)
+{
+    uint64_t a = ~0u, b = ~0u, c = ~0u, d = ~0u;
+    for (size_t i = 0; i < quarter; i++) {
+        a = __builtin_ia32_crc32di(a, words[i]);
+        b = __builtin_ia32_crc32di(b, words[i + quarter]);
+        c = __builtin_ia32_crc32di(c, words[i + 2 * quarter]);
+        d = __builtin_ia32_crc32di(d, words[i + 3 * quarter]);
+    }
+    ret_crc[0] = ~(uint32_t)a;
+    ret_crc[1] = ~(uint32_t)b;
+    ret_crc[2] = ~(uint32_t)c;
+    ret_crc[3] = ~(uint32_t)d;
+}
+#endif
+
+uint32_t crc32c_words(const uint64_t *words, size_t count)
+{
+    uint32_t crc[4];
+    size_t quarter = count / 4;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("sse4.2")) {
+        quarters_hardware(words, quarter, crc);
+        return crc32c(0, crc, sizeof crc);
+    }
+#endif
+    for (size_t i = 0; i < 4; i++)
+        crc[i] = crc32c(0, words + i * quarter, quarter * sizeof *words);
+    return crc32c(0, crc, sizeof crc);
+}

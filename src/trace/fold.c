@@ -167,6 +167,26 @@ struct fold_lane *fold_lane(struct fold *f, unsigned lane)
     return l;
 }
 
+bool fold_insert_lane(struct fold *f, unsigned number, const struct lane_carry *carry,
+                      const struct lane_frame *frames)
+{
+    if (number >= MAX_LANES || carry->depth > MAX_DEPTH || carry->left_open > MAX_DEPTH ||
+        carry->next_seq == 0)
+        return false;
+    struct fold_lane *l = fold_lane(f, number);
+    unsigned count = lane_frames(carry), good = 0;
+    memcpy(l->frames, frames, count * sizeof l->frames[0]);
+    while (good < count && l->frames[good].node < MAX_NODES &&
+           f->nodes[l->frames[good].node].used)
+        good++;
+    l->carry = *carry;
+    if (l->carry.depth > good)
+        l->carry.depth = good;
+    if (l->carry.left_open > good)
+        l->carry.left_open = good;
+    return true;
+}
+
 void fold_touch_lane(struct fold *f, unsigned lane)
 {
     if (lane >= MAX_LANES || f->lanes[lane].dirty)

@@ -77,6 +77,10 @@ void fold_touch_lane(struct fold *fold, unsigned lane);
 bool fold_insert_node(struct fold *fold, unsigned number, unsigned parent,
                       unsigned site, const struct node_stats *stats);
 void fold_insert_value(struct fold *fold, const struct fold_value *value);
+/* Sets a lane; `frames` holds lane_frames(carry) of them, which are cut at the first
+ * that names no node. False, and nothing set, when the carry cannot be right. */
+bool fold_insert_lane(struct fold *fold, unsigned number, const struct lane_carry *carry,
+                      const struct lane_frame *frames);
 /* Frames that must be kept: the open ones, or those that death cut. */
 static inline unsigned lane_frames(const struct lane_carry *carry)
 {

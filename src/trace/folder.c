@@ -261,7 +261,7 @@ static bool count_block(struct folder *fo, const struct pending *p, bool alive)
     l->carry.next_seq = p->seq + 1;
     l->carry.holes += holes;
     fo->events += l->carry.events - events_before;
-    h->crc = crc32c(0, words, BLOCK_SIZE - EVENTS_OFFSET);
+    h->crc = crc32c_words(words, EVENTS_WORDS);
     /* Release: killed in between, the block must not seem damaged. */
     __atomic_store_n(&h->crc_set, 1, __ATOMIC_RELEASE);
     return true;

@@ -57,7 +57,7 @@ enum { TRACE_MAJOR = 1, TRACE_MINOR = 0 };
 enum {
     BLOCK_SIZE = 65536,
     EVENTS_OFFSET = 512, /* first word of an event block */
-    EVENTS_WORDS = (BLOCK_SIZE - EVENTS_OFFSET) / 8,
+    EVENTS_WORDS = (BLOCK_SIZE - EVENTS_OFFSET) / 8, /* 8,128: four quarters of 2,032 */
 
     MAX_LANES = 1024,
     MAX_DEPTH = 240, /* deeper zones are counted, not timed */
@@ -236,7 +236,7 @@ _Static_assert(sizeof(struct site_entry) == 32, "on-disk layout");
 struct events_head {
     uint64_t base_ticks; /* full counter when the block was opened */
     uint32_t lane, seq;
-    uint32_t crc;        /* CRC32C of the words, by the folder; valid if crc_set */
+    uint32_t crc;        /* crc32c_words(), by the folder; valid if crc_set */
     uint32_t crc_set;
     uint64_t fold_order; /* live.fold_order when folded */
     uint64_t reserved[4];

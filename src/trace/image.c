@@ -254,7 +254,7 @@ int image_words(const struct image *im, const struct event_block *b, uint64_t *r
         after.seq != b->seq)
         return 0;
     if (after.crc_set && !b->pending &&
-        crc32c(0, ret_words, EVENTS_WORDS * sizeof *ret_words) != after.crc)
+        crc32c_words(ret_words, EVENTS_WORDS) != after.crc)
         return SONDE_E_FORMAT;
     *ret_base_ticks = head.base_ticks;
     return EVENTS_WORDS;
@@ -309,17 +309,10 @@ static int load_packed_lanes(struct image *im, const uint8_t *p, size_t len)
         memcpy(&head, p, sizeof head);
         p += sizeof head;
         len -= sizeof head;
-        struct fold_lane *l = fold_lane(im->fold, head.number);
-        if (!l || head.carry.depth > MAX_DEPTH || head.carry.left_open > MAX_DEPTH)
-            return SONDE_E_FORMAT;
         size_t frames = lane_frames(&head.carry) * sizeof(struct lane_frame);
-        if (frames > len)
+        if (frames > len || !fold_insert_lane(im->fold, head.number, &head.carry,
+                                              (const struct lane_frame *)p))
             return SONDE_E_FORMAT;
-        l->carry = head.carry;
-        memcpy(l->frames, p, frames);
-        for (unsigned i = 0; i < lane_frames(&head.carry); i++)
-            if (l->frames[i].node >= MAX_NODES || !im->fold->nodes[l->frames[i].node].used)
-                return SONDE_E_FORMAT;
         im->lane_tid[head.number] = head.tid;
         memcpy(im->lane_name[head.number], head.name, 15);
         p += frames;

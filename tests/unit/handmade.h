@@ -173,16 +173,19 @@ static inline unsigned handmade_site(struct handmade *t, const char *name)
     return id;
 }
 
-/* A FREE block if there is one, as recording threads prefer, else a new one. */
+/* A FREE block if there is one, as recording threads prefer, else a new one. They rely
+ * on finding zeros in it. */
 static inline uint32_t handmade_take(struct handmade *t)
 {
+    static const uint8_t zeros[BLOCK_SIZE];
     uint32_t block = 0;
     const uint32_t blocks = tracefile_live(&t->file)->next_block;
-    for (uint32_t i = 2; i < blocks; i++)
-        if (*tracefile_entry(&t->file, i) ==
-            block_word(BLOCK_EVENTS, STATE_FREE, 0, 0))
-            return i;
-    assert_int_equal(tracefile_take_block(&t->file, &block), 0);
+    for (uint32_t i = 2; i < blocks && !block; i++)
+        if (*tracefile_entry(&t->file, i) == block_word(BLOCK_EVENTS, STATE_FREE, 0, 0))
+            block = i;
+    if (!block)
+        assert_int_equal(tracefile_take_block(&t->file, &block), 0);
+    assert_int_equal(memcmp(tracefile_block(&t->file, block), zeros, BLOCK_SIZE), 0);
     return block;
 }
 

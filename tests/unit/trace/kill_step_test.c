@@ -212,6 +212,7 @@ static void put_bytes(struct trial *trial, const uint8_t *bytes, size_t size)
 {
     assert_int_equal(truncate(trial->t.file.path, 0), 0);
     assert_int_equal(fd_pwrite_full(trial->t.file.fd, bytes, size, 0), 0);
+    trial->t.control->used_blocks = size / BLOCK_SIZE;
 }
 
 static void fold_on(struct folder *f, bool alive)
