@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-#define SONDE_API __attribute__((visibility("default")))
+#define SONDE_API     __attribute__((visibility("default")))
 #define SONDE_VERSION "0.1.0"
 
 /* What a zone is for. The report splits the main thread's time by phase. */
@@ -102,7 +102,7 @@ struct sonde_lane {
     uint64_t cursor;
     uint64_t pad[7];
 };
-#define SONDE_GATE_OFF 1u
+#define SONDE_GATE_OFF  1u
 #define SONDE_SLOT_MASK 0xFE00u
 extern SONDE_API const volatile uint32_t *sonde_gate_;
 extern SONDE_API __thread struct sonde_lane *sonde_lane_
@@ -198,7 +198,7 @@ struct sonde_scope {
 
 static inline struct sonde_scope sonde_scope_begin_(struct sonde_site *site)
 {
-    struct sonde_scope scope = {NULL, 1};
+    struct sonde_scope scope = { NULL, 1 };
     if (sonde_on_()) {
         scope.site = site;
         sonde_begin_on_(site);
@@ -215,19 +215,21 @@ static inline void sonde_scope_end_(struct sonde_scope *scope)
 #define SONDE_SITE_(name_, phase_, component_, category_, tags_)                       \
     (__extension__({                                                                   \
         static struct sonde_site sonde_site_here_ = {                                  \
-            0,     0,         name_, __FILE__, component_, category_,                  \
-            tags_, __LINE__, (int32_t)(phase_)};                                       \
+            0,         0,     name_,    __FILE__,         component_,                  \
+            category_, tags_, __LINE__, (int32_t)(phase_)                              \
+        };                                                                             \
         &sonde_site_here_;                                                             \
     }))
 
 /* Each use gets names of its own: nested zones must not shadow each other. */
 #define SONDE_JOIN2_(a, b) a##b
-#define SONDE_JOIN_(a, b) SONDE_JOIN2_(a, b)
+#define SONDE_JOIN_(a, b)  SONDE_JOIN2_(a, b)
 #define SONDE_SCOPE_AS_(scope_, site_)                                                 \
-    for (struct sonde_scope scope_ __attribute__((cleanup(sonde_scope_end_))) =        \
-             sonde_scope_begin_(site_);                                                \
+    for (struct sonde_scope scope_                                                     \
+         __attribute__((cleanup(sonde_scope_end_))) = sonde_scope_begin_(site_);       \
          scope_.once; scope_.once = 0)
-#define SONDE_SCOPE_(site_) SONDE_SCOPE_AS_(SONDE_JOIN_(sonde_scope_, __COUNTER__), site_)
+#define SONDE_SCOPE_(site_)                                                            \
+    SONDE_SCOPE_AS_(SONDE_JOIN_(sonde_scope_, __COUNTER__), site_)
 
 /* SONDE_ZONE("forward", SONDE_FORWARD) { … }   the name must be a literal. */
 #define SONDE_ZONE(name, phase) SONDE_SCOPE_(SONDE_SITE_(name, phase, NULL, NULL, NULL))
@@ -282,17 +284,17 @@ struct sonde_operation {
     double cpu_s;          /* CPU time of the calling thread */
     double process_cpu_s;  /* CPU time of the process */
     double mem_before_mb, mem_after_mb; /* resident set, 2^20 bytes */
-    double mem_peak_mb;    /* highest seen between begin and end */
-    int mem_peak_exact;    /* 1: the kernel's high-water mark; 0: sampled */
+    double mem_peak_mb;                 /* highest seen between begin and end */
+    int mem_peak_exact; /* 1: the kernel's high-water mark; 0: sampled */
     int enabled, value_count, values_dropped;
     struct {
         char name[48];
         double value;
     } values[SONDE_OPERATION_VALUES];
-    struct sonde_site *site;                   /* ours */
+    struct sonde_site *site;                    /* ours */
     uint64_t start_ns, cpu_ns, pcpu_ns, hwm_kb; /* ours */
-    uint64_t sampled_kb;                       /* ours */
-    struct sonde_operation *prev, *next;       /* ours */
+    uint64_t sampled_kb;                        /* ours */
+    struct sonde_operation *prev, *next;        /* ours */
 };
 SONDE_API void sonde_operation_begin(struct sonde_operation *op, const char *name,
                                      int phase, const char *component,
@@ -337,16 +339,16 @@ enum sonde_level {
 /* Zero means default; set `size` to sizeof(struct sonde_options). */
 struct sonde_options {
     size_t size;
-    const char *output;      /* run directory; default .sonde/runs/<id> */
-    const char *name;        /* name of the run */
-    int level;               /* enum sonde_level */
-    uint64_t max_trace;      /* bytes on disk for the run; default 1 GiB */
-    uint64_t min_zone_ns;    /* shorter zones are only counted; default 0 */
+    const char *output;             /* run directory; default .sonde/runs/<id> */
+    const char *name;               /* name of the run */
+    int level;                      /* enum sonde_level */
+    uint64_t max_trace;             /* bytes on disk for the run; default 1 GiB */
+    uint64_t min_zone_ns;           /* shorter zones are only counted; default 0 */
     uint64_t after_ns, duration_ns; /* record only in this window of time */
     uint64_t first_step, last_step; /* … or of steps (first counted from 1) */
-    int lossy;               /* drop events rather than wait, and count them */
-    int no_drainer;          /* no background thread: threads fold for themselves */
-    int quiet;               /* no messages on stderr */
+    int lossy;                      /* drop events rather than wait, and count them */
+    int no_drainer; /* no background thread: threads fold for themselves */
+    int quiet;      /* no messages on stderr */
 };
 
 SONDE_API void sonde_options_standard(struct sonde_options *options);

@@ -20,11 +20,11 @@ void sonde_end_slow_(struct sonde_site *site)
 struct sonde_site *sonde_site_named(const char *name, int phase, const char *component,
                                     const char *category, const char *tags)
 {
-    struct site_spec spec = {.name = name ? name : "",
-                             .component = component,
-                             .category = category,
-                             .tags = tags,
-                             .phase = phase};
+    struct site_spec spec = { .name = name ? name : "",
+                              .component = component,
+                              .category = category,
+                              .tags = tags,
+                              .phase = phase };
     return copies_table()->site_named(&spec);
 }
 
@@ -175,9 +175,10 @@ uint64_t sonde_lost(void)
 const char *sonde_phase_name(int phase)
 {
     static const char *const names[SONDE_PHASE_COUNT] = {
-        "",          "data_loading", "preprocessing", "augmentation",  "collate",
-        "transfer",  "forward",      "backward",      "gradient",      "optimizer",
-        "sync",      "communication", "evaluation",   "checkpoint",    "model_creation",
-        "other"};
+        "",           "data_loading", "preprocessing",  "augmentation",
+        "collate",    "transfer",     "forward",        "backward",
+        "gradient",   "optimizer",    "sync",           "communication",
+        "evaluation", "checkpoint",   "model_creation", "other"
+    };
     return phase >= 0 && phase < SONDE_PHASE_COUNT ? names[phase] : NULL;
 }

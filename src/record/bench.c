@@ -43,7 +43,7 @@ int sonde_bench(void (*fn)(void *), void *arg, int warmup, int runs,
     double *times = calloc(n, sizeof *times);
     if (!times)
         return -ENOMEM;
-    struct sonde_bench_result result = {.runs = n, .warmup = (size_t)warm};
+    struct sonde_bench_result result = { .runs = n, .warmup = (size_t)warm };
     for (int i = 0; i < warm; i++)
         fn(arg);
     for (size_t i = 0; i < n; i++) {

@@ -24,14 +24,14 @@ struct copy {
 
 /* Referenced from the note by name, hence not static. */
 extern struct copy sonde_copy_here_;
-struct copy sonde_copy_here_ = {COPY_MAGIC, TABLE_VERSION, sizeof(struct copy), NULL};
+struct copy sonde_copy_here_ = { COPY_MAGIC, TABLE_VERSION, sizeof(struct copy), NULL };
 
 __asm__(".pushsection .note.sonde, \"a\", %note\n"
         ".balign 4\n"
-        ".long 6, 8, 1\n"                   /* name size, descriptor size, type */
+        ".long 6, 8, 1\n" /* name size, descriptor size, type */
         ".asciz \"Sonde\"\n"
         ".balign 4\n"
-        ".quad sonde_copy_here_ - .\n"      /* distance, so that nothing is relocated */
+        ".quad sonde_copy_here_ - .\n" /* distance, so that nothing is relocated */
         ".popsection\n");
 
 static const struct table table_here = {
@@ -133,14 +133,20 @@ static const struct table *elect(void)
 
 /* ---- Attaching ------------------------------------------------------------------- */
 
-static const uint32_t gate_cold;                  /* 0: the next call comes here */
+static const uint32_t gate_cold;                 /* 0: the next call comes here */
 static const uint32_t gate_off = SONDE_GATE_OFF; /* for ever */
 const volatile uint32_t *sonde_gate_ = &gate_cold;
 __thread struct sonde_lane *sonde_lane_ __attribute__((tls_model("initial-exec")));
 
 /* The table of a copy that may not record: everything is off. */
-static const volatile uint32_t *silent_gate(void) { return &gate_off; }
-static void silent_site(struct sonde_site *s, struct sonde_lane **l) { (void)s, (void)l; }
+static const volatile uint32_t *silent_gate(void)
+{
+    return &gate_off;
+}
+static void silent_site(struct sonde_site *s, struct sonde_lane **l)
+{
+    (void)s, (void)l;
+}
 static const struct table *silent_table(void);
 
 const struct table *copies_table(void)
@@ -159,43 +165,91 @@ const struct table *copies_table(void)
 
 static struct sonde_site *silent_named(const struct site_spec *spec)
 {
-    static struct sonde_site nowhere = {.name = "(other names)"};
+    static struct sonde_site nowhere = { .name = "(other names)" };
     (void)spec;
     return &nowhere;
 }
-static void silent_enable(struct sonde_site *s, int on) { (void)s, (void)on; }
-static void silent_value(const char *n, int k, double v) { (void)n, (void)k, (void)v; }
-static void silent_text(const char *n) { (void)n; }
-static void silent_step(uint64_t n) { (void)n; }
+static void silent_enable(struct sonde_site *s, int on)
+{
+    (void)s, (void)on;
+}
+static void silent_value(const char *n, int k, double v)
+{
+    (void)n, (void)k, (void)v;
+}
+static void silent_text(const char *n)
+{
+    (void)n;
+}
+static void silent_step(uint64_t n)
+{
+    (void)n;
+}
 static void silent_note(const char *k, const char *v, unsigned f)
 {
     (void)k, (void)v, (void)f;
 }
-static void silent_span(struct sonde_span *s, struct sonde_site *p) { (void)s, (void)p; }
-static void silent_span_change(struct sonde_span *s, int k) { (void)s, (void)k; }
-static int silent_start(const struct sonde_options *o) { (void)o; return -95; }
-static int silent_zero(void) { return 0; }
-static const char *silent_empty(void) { return ""; }
+static void silent_span(struct sonde_span *s, struct sonde_site *p)
+{
+    (void)s, (void)p;
+}
+static void silent_span_change(struct sonde_span *s, int k)
+{
+    (void)s, (void)k;
+}
+static int silent_start(const struct sonde_options *o)
+{
+    (void)o;
+    return -95;
+}
+static int silent_zero(void)
+{
+    return 0;
+}
+static const char *silent_empty(void)
+{
+    return "";
+}
 static const char *silent_error(void)
 {
     return "another version of Sonde records in this process";
 }
-static void silent_pause(int p) { (void)p; }
-static uint64_t silent_lost(void) { return 0; }
+static void silent_pause(int p)
+{
+    (void)p;
+}
+static uint64_t silent_lost(void)
+{
+    return 0;
+}
 
 static const struct table *silent_table(void)
 {
     static const struct table t = {
-        .version = TABLE_VERSION, .size = sizeof t, .gate = silent_gate,
-        .begin = silent_site, .end = silent_site, .site_named = silent_named,
-        .site_enable = silent_enable, .value = silent_value, .mark = silent_text,
-        .step = silent_step, .note = silent_note, .thread_name = silent_text,
-        .operation_begin = operation_begin, .operation_end = operation_end,
-        .span_begin = silent_span, .span_change = silent_span_change,
-        .session_start = silent_start, .session_stop = silent_zero,
-        .session_active = silent_zero, .session_directory = silent_empty,
-        .session_error = silent_error, .pause = silent_pause,
-        .recording = silent_zero, .lost = silent_lost,
+        .version = TABLE_VERSION,
+        .size = sizeof t,
+        .gate = silent_gate,
+        .begin = silent_site,
+        .end = silent_site,
+        .site_named = silent_named,
+        .site_enable = silent_enable,
+        .value = silent_value,
+        .mark = silent_text,
+        .step = silent_step,
+        .note = silent_note,
+        .thread_name = silent_text,
+        .operation_begin = operation_begin,
+        .operation_end = operation_end,
+        .span_begin = silent_span,
+        .span_change = silent_span_change,
+        .session_start = silent_start,
+        .session_stop = silent_zero,
+        .session_active = silent_zero,
+        .session_directory = silent_empty,
+        .session_error = silent_error,
+        .pause = silent_pause,
+        .recording = silent_zero,
+        .lost = silent_lost,
     };
     return &t;
 }

@@ -46,7 +46,7 @@ static void *run(void *arg)
         unsigned us = drain_pause_us(d->drain);
         if (us > 5000)
             us = 5000; /* drainer_stop() waits for us */
-        struct timespec ts = {0, us * 1000L};
+        struct timespec ts = { 0, us * 1000L };
         (void)nanosleep(&ts, NULL);
     }
     return NULL;
@@ -55,8 +55,10 @@ static void *run(void *arg)
 int drainer_start(const char *dir, struct control *control, uint64_t after_ns,
                   uint64_t duration_ns)
 {
-    drainer = (struct drainer){.pid = getpid(), .start_ticks = ticks_now(),
-                               .after_ns = after_ns, .duration_ns = duration_ns};
+    drainer = (struct drainer){ .pid = getpid(),
+                                .start_ticks = ticks_now(),
+                                .after_ns = after_ns,
+                                .duration_ns = duration_ns };
     int rc = drain_new(dir, control, &drainer.drain);
     if (rc < 0)
         return rc;

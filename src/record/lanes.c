@@ -30,10 +30,10 @@
 #endif
 
 enum {
-    WAIT_STEP_NS = 50000,        /* one nap while waiting for the folder */
-    WAIT_FOLDER_NS = 20000000,   /* then fold ourselves */
-    WAIT_ALL_NS = 1000000000,    /* then drop events */
-    RETRY_NS = 1000000,          /* how long a lane without a block drops, at first */
+    WAIT_STEP_NS = 50000,      /* one nap while waiting for the folder */
+    WAIT_FOLDER_NS = 20000000, /* then fold ourselves */
+    WAIT_ALL_NS = 1000000000,  /* then drop events */
+    RETRY_NS = 1000000,        /* how long a lane without a block drops, at first */
 };
 
 static __thread struct lane *mine;
@@ -109,7 +109,7 @@ static unsigned reason_of(int rc)
 
 static void nap(void)
 {
-    struct timespec ts = {0, WAIT_STEP_NS};
+    struct timespec ts = { 0, WAIT_STEP_NS };
     (void)nanosleep(&ts, NULL);
 }
 
@@ -340,9 +340,9 @@ static void write_lane_cell(const struct lane *l)
     (void)prctl(PR_GET_NAME, name);
     memcpy(cell->name, name, sizeof name);
     uint32_t count = __atomic_load_n(&recorder_live()->lane_count, __ATOMIC_RELAXED);
-    while (count <= l->index &&
-           !__atomic_compare_exchange_n(&recorder_live()->lane_count, &count, l->index + 1,
-                                        true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    while (count <= l->index && !__atomic_compare_exchange_n(
+                                    &recorder_live()->lane_count, &count, l->index + 1,
+                                    true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
 }
 
@@ -375,7 +375,7 @@ static void announce(struct lane *l)
 {
     l->told_tid = l->tid;
     write_lane_cell(l);
-    const uint64_t payload[1] = {l->tid};
+    const uint64_t payload[1] = { l->tid };
     lanes_record(TAG_THREAD, payload, 1);
 }
 
@@ -528,7 +528,8 @@ void lanes_record(unsigned tag, const uint64_t *payload, unsigned count)
         }
         uint64_t *words = (uint64_t *)(uintptr_t)slot;
         for (unsigned i = 0; i < count; i++)
-            __atomic_store_n(&words[i + 1], payload[i] << 16 | TAG_CONT, __ATOMIC_RELAXED);
+            __atomic_store_n(&words[i + 1], payload[i] << 16 | TAG_CONT,
+                             __ATOMIC_RELAXED);
         /* Release: a head that can be seen has its payload. */
         __atomic_store_n(&words[0], ticks_now() << 16 | tag, __ATOMIC_RELEASE);
         return;

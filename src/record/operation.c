@@ -80,7 +80,7 @@ static void *sampler(void *arg)
     (void)pthread_setname_np(pthread_self(), "sonde-memory");
     for (int idle = 0; idle < IDLE_ROUNDS;) {
         idle = sample_all() ? 0 : idle + 1;
-        struct timespec ts = {0, SAMPLE_NS};
+        struct timespec ts = { 0, SAMPLE_NS };
         (void)nanosleep(&ts, NULL);
     }
     __atomic_store_n(&recorder.wiped->sampler_runs, 0, __ATOMIC_RELEASE);
@@ -137,8 +137,11 @@ void operation_begin(struct sonde_operation *op, const char *name, int phase,
 {
     memset(op, 0, sizeof *op);
     op->enabled = 1;
-    struct site_spec spec = {.name = name ? name : "", .component = component,
-                             .tags = tags, .phase = phase, .category = "operation"};
+    struct site_spec spec = { .name = name ? name : "",
+                              .component = component,
+                              .tags = tags,
+                              .phase = phase,
+                              .category = "operation" };
     op->site = record_site_named(&spec);
     op->name = op->site->name;
     op->component = op->site->component && *op->site->component ? op->site->component
@@ -186,9 +189,10 @@ static void record_memory(const struct sonde_operation *op, uint64_t before_kb,
                           uint64_t after_kb, uint64_t peak_kb)
 {
     const uint64_t mask = 0xffffffffffffULL, none = UINT32_MAX;
-    const uint64_t payload[4] = {(uint64_t)(op->cpu_s * 1e9) & mask,
-                                 before_kb ? before_kb : none, after_kb ? after_kb : none,
-                                 peak_kb ? peak_kb : none};
+    const uint64_t payload[4] = { (uint64_t)(op->cpu_s * 1e9) & mask,
+                                  before_kb ? before_kb : none,
+                                  after_kb ? after_kb : none,
+                                  peak_kb ? peak_kb : none };
     if (record_recording())
         lanes_record(TAG_OP, payload, 4);
 }
@@ -198,7 +202,8 @@ static void close_record(struct sonde_operation *op)
 {
     op->duration_s = (double)(clock_ns(CLOCK_MONOTONIC) - op->start_ns) / 1e9;
     op->cpu_s = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - op->cpu_ns) / 1e9;
-    op->process_cpu_s = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - op->pcpu_ns) / 1e9;
+    op->process_cpu_s = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - op->pcpu_ns) /
+                        1e9;
     uint64_t after = resident_kb(), hwm = high_water_kb();
     if (recorder.wiped)
         unlink_operation(op);

@@ -129,11 +129,16 @@ void recorder_update_gate(void)
 static unsigned reason_of(int rc)
 {
     switch (rc) {
-    case -ENOSPC: return LOST_DISK_FULL;
-    case -EFBIG: return LOST_FILE_LIMIT;
-    case -EDQUOT: return LOST_BUDGET;
-    case -ENOMEM: return LOST_ADDRESS_SPACE;
-    default: return LOST_PERMISSION;
+    case -ENOSPC:
+        return LOST_DISK_FULL;
+    case -EFBIG:
+        return LOST_FILE_LIMIT;
+    case -EDQUOT:
+        return LOST_BUDGET;
+    case -ENOMEM:
+        return LOST_ADDRESS_SPACE;
+    default:
+        return LOST_PERMISSION;
     }
 }
 
@@ -142,7 +147,8 @@ static void give_up(int rc)
 {
     recorder.failed = true;
     __atomic_fetch_add(&recorder.control->refused, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_or(&recorder.control->refused_reason, reason_of(rc), __ATOMIC_RELAXED);
+    __atomic_fetch_or(&recorder.control->refused_reason, reason_of(rc),
+                      __ATOMIC_RELAXED);
     snprintf(recorder.error, sizeof recorder.error, "cannot record this process: %s",
              rc == -ENOSPC   ? "no space left on device"
              : rc == -EFBIG  ? "file size limit (ulimit -f) too low"
@@ -161,10 +167,11 @@ static uint64_t measure_event_cost(void)
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (room == MAP_FAILED)
         return 0;
-    uint64_t block = ((uint64_t)(uintptr_t)room + BLOCK_SIZE - 1) & ~(BLOCK_SIZE - 1ULL);
+    uint64_t block = ((uint64_t)(uintptr_t)room + BLOCK_SIZE - 1) &
+                     ~(BLOCK_SIZE - 1ULL);
     uint64_t best = UINT64_MAX;
     for (int round = 0; round < ROUNDS; round++) {
-        struct sonde_lane lane = {.cursor = block + EVENTS_OFFSET};
+        struct sonde_lane lane = { .cursor = block + EVENTS_OFFSET };
         uint64_t start = ticks_now();
         for (int i = 0; i < EVENTS; i++)
             (void)sonde_event_(&lane, FIRST_SITE_TAG);
@@ -186,7 +193,7 @@ static int create_file(uint64_t forked_from_ns)
                               &recorder.file);
         if (rc != -EDQUOT || !forked_from_ns)
             break;
-        struct timespec ts = {0, 1000000};
+        struct timespec ts = { 0, 1000000 };
         (void)nanosleep(&ts, NULL);
     }
     return rc;
@@ -215,8 +222,8 @@ static bool open_file(uint64_t forked_from_ns)
     folder_init(&recorder.self, &recorder.file);
     recorder.pid = (uint32_t)getpid();
     recorder.failed = false;
-    recorder.slow =
-        ticks_source() == TICKS_CLOCK_NS || recorder.control->min_zone_ticks > 0;
+    recorder.slow = ticks_source() == TICKS_CLOCK_NS ||
+                    recorder.control->min_zone_ticks > 0;
     return true;
 }
 

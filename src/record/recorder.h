@@ -30,7 +30,7 @@ struct lane {
     uint32_t index;
     uint32_t block, seq; /* of the open block; block 0: none */
     uint32_t tid;
-    uint32_t told_tid;   /* thread named in the stream so far */
+    uint32_t told_tid;    /* thread named in the stream so far */
     uint64_t retry_ticks; /* no block to be had: do not ask again before this */
     /* Slow mode only (struct recorder): */
     uint64_t slow_cursor;
@@ -52,9 +52,9 @@ struct wiped {
 };
 
 struct recorder {
-    bool ready;   /* memory is set up */
-    bool on;      /* a session: control and dir are valid */
-    bool failed;  /* this process could not make its file: stays off */
+    bool ready;  /* memory is set up */
+    bool on;     /* a session: control and dir are valid */
+    bool failed; /* this process could not make its file: stays off */
     bool quiet;
     /* Slow mode: no usable tick counter, or short zones are to be left out. The
      * lanes' public cursor stays 0, so that every event comes to the slow path. */

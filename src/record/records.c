@@ -88,7 +88,7 @@ void record_site_enable(struct sonde_site *site, int enabled)
 
 static uint32_t name_id(const char *name)
 {
-    struct site_spec spec = {.name = name ? name : ""};
+    struct site_spec spec = { .name = name ? name : "" };
     sigset_t old;
     signals_block(&old);
     uint32_t id = sites_intern(&spec);
@@ -102,8 +102,8 @@ void record_value(const char *name, int kind, double value)
         return;
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    const uint64_t payload[2] = {(uint64_t)name_id(name) << 32 | bits >> 32,
-                                 (uint64_t)kind << 32 | (bits & 0xffffffff)};
+    const uint64_t payload[2] = { (uint64_t)name_id(name) << 32 | bits >> 32,
+                                  (uint64_t)kind << 32 | (bits & 0xffffffff) };
     lanes_record(TAG_VALUE, payload, 2);
 }
 
@@ -111,7 +111,7 @@ void record_mark(const char *name)
 {
     if (!ensure() || !gate_open())
         return;
-    const uint64_t payload[1] = {name_id(name)};
+    const uint64_t payload[1] = { name_id(name) };
     lanes_record(TAG_MARK, payload, 1);
 }
 
@@ -124,7 +124,7 @@ void record_step(uint64_t samples)
         recorder_update_gate();
     if (!gate_open())
         return;
-    const uint64_t payload[1] = {samples & 0xffffffffffffULL};
+    const uint64_t payload[1] = { samples & 0xffffffffffffULL };
     lanes_record(TAG_STEP, payload, 1);
 }
 
@@ -132,7 +132,7 @@ void record_note(const char *key, const char *value, unsigned flags)
 {
     if (!ensure() || !key)
         return;
-    struct site_spec spec = {.name = key, .tags = value, .flags = flags};
+    struct site_spec spec = { .name = key, .tags = value, .flags = flags };
     sigset_t old;
     signals_block(&old);
     (void)sites_intern(&spec);
@@ -170,16 +170,17 @@ enum { SPAN_OFF = 0, SPAN_ACTIVE = 1, SPAN_WAITING = 2 };
 static void write_span(const struct sonde_span *s, int kind, uint64_t now)
 {
     const uint64_t mask = 0xffffffffffffULL;
-    const uint64_t payload[3] = {
-        (uint64_t)s->site->id << 32 | (uint64_t)kind << 24 | (s->id & 0xffffff),
-        s->active_ticks & mask, (now - s->start_ticks) & mask};
+    const uint64_t payload[3] = { (uint64_t)s->site->id << 32 | (uint64_t)kind << 24 |
+                                      (s->id & 0xffffff),
+                                  s->active_ticks & mask,
+                                  (now - s->start_ticks) & mask };
     lanes_record(TAG_SPAN, payload, 3);
 }
 
 void span_begin(struct sonde_span *s, struct sonde_site *site)
 {
     static uint64_t next_id;
-    *s = (struct sonde_span){.site = site, .state = SPAN_OFF};
+    *s = (struct sonde_span){ .site = site, .state = SPAN_OFF };
     if (!ensure() || !gate_open())
         return;
     if (!site->id)
@@ -202,7 +203,7 @@ void span_change(struct sonde_span *s, int kind)
     if (active)
         s->active_ticks += now - s->resumed_ticks;
     s->resumed_ticks = now;
-    s->state = kind == SPAN_SUSPEND ? SPAN_WAITING
+    s->state = kind == SPAN_SUSPEND  ? SPAN_WAITING
                : kind == SPAN_RESUME ? SPAN_ACTIVE
                                      : SPAN_OFF;
     if (ensure())

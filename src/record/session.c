@@ -38,13 +38,15 @@ static struct session {
 
 void sonde_options_standard(struct sonde_options *options)
 {
-    *options = (struct sonde_options){.size = sizeof *options, .level = SONDE_DETAILED};
+    *options = (struct sonde_options){ .size = sizeof *options,
+                                       .level = SONDE_DETAILED };
 }
 
 void sonde_options_lightweight(struct sonde_options *options)
 {
-    *options = (struct sonde_options){
-        .size = sizeof *options, .level = SONDE_BASIC, .max_trace = 64u << 20};
+    *options = (struct sonde_options){ .size = sizeof *options,
+                                       .level = SONDE_BASIC,
+                                       .max_trace = 64u << 20 };
 }
 
 static int fail(int rc, const char *what, const char *on)
@@ -71,7 +73,8 @@ static int merge_options(const struct sonde_options *given, struct sonde_options
     o->level = SONDE_LEVEL_DEFAULT;
     if (given) {
         if (given->size == 0 || given->size > 4096)
-            return fail(-EINVAL, "options", "size must be sizeof(struct sonde_options)");
+            return fail(-EINVAL, "options",
+                        "size must be sizeof(struct sonde_options)");
         memcpy(o, given, given->size < sizeof *o ? given->size : sizeof *o);
     }
     const char *level = secure_getenv("SONDE_LEVEL");
@@ -150,7 +153,7 @@ static int read_command(struct buf *line, char *argv[], int max)
 /* Code −1: still running. */
 static int write_run_json(int code)
 {
-    static const char *const levels[] = {"", "basic", "detailed", "comprehensive"};
+    static const char *const levels[] = { "", "basic", "detailed", "comprehensive" };
     struct buf line = BUF_INIT;
     char *argv[256], cwd[PATH_MAX];
     uint64_t start = process_start_ticks((uint32_t)session.pid);
@@ -178,7 +181,8 @@ static int write_run_json(int code)
     machine_read(&f.machine);
     f.has_git = f.cwd && git_read(f.cwd, &f.git);
     if (code >= 0)
-        f.exit = (struct runfile_exit){.code = code, .cause = code == 0 ? "ok" : "error"};
+        f.exit = (struct runfile_exit){ .code = code,
+                                        .cause = code == 0 ? "ok" : "error" };
     int rc = runfile_write(&f, recorder.dir);
     runfile_release(&f);
     buf_release(&line);
@@ -209,10 +213,14 @@ static int start(const struct sonde_options *o)
     rc = absolute(&dir);
     if (rc == 0 && !session.id[0])
         snprintf(session.id, sizeof session.id, "%08x", (unsigned)ticks_now());
-    const struct control_options c = {
-        .run_id = session.id, .level = (unsigned)o->level, .max_trace = o->max_trace,
-        .min_zone_ns = o->min_zone_ns, .first_step = o->first_step,
-        .last_step = o->last_step, .gate_off = o->after_ns > 0, .lossy = o->lossy};
+    const struct control_options c = { .run_id = session.id,
+                                       .level = (unsigned)o->level,
+                                       .max_trace = o->max_trace,
+                                       .min_zone_ns = o->min_zone_ns,
+                                       .first_step = o->first_step,
+                                       .last_step = o->last_step,
+                                       .gate_off = o->after_ns > 0,
+                                       .lossy = o->lossy };
     if (rc == 0)
         rc = control_create(dir.data, &c, &control);
     if (rc < 0) {

@@ -14,9 +14,9 @@
 enum { STRING_BYTES = STRING_BLOCKS * BLOCK_SIZE, SITE_HASH = 4 * MAX_SITES };
 
 struct registry {
-    uint32_t count;        /* sites published */
+    uint32_t count; /* sites published */
     uint64_t string_bytes;
-    uint32_t hash_count;   /* sites entered into the hash (≤ count) */
+    uint32_t hash_count; /* sites entered into the hash (≤ count) */
     struct site_entry sites[MAX_SITES];
     struct sonde_site named[MAX_SITES]; /* objects for sonde_site_named() */
     uint16_t hash[SITE_HASH];
@@ -39,8 +39,9 @@ static bool registry_ready(void)
     memcpy(r->strings + 1, OTHER_NAMES, sizeof OTHER_NAMES);
     r->sites[SITE_OTHER].name = 1;
     r->string_bytes += sizeof OTHER_NAMES;
-    r->named[SITE_OTHER] = (struct sonde_site){
-        .word = SITE_OTHER << 1, .id = SITE_OTHER, .name = r->strings + 1};
+    r->named[SITE_OTHER] = (struct sonde_site){ .word = SITE_OTHER << 1,
+                                                .id = SITE_OTHER,
+                                                .name = r->strings + 1 };
     registry = r;
     return true;
 }
@@ -91,9 +92,9 @@ static struct site_spec spec_of(uint32_t id)
 {
     const struct site_entry *e = &registry->sites[id];
     const char *s = registry->strings;
-    return (struct site_spec){s + e->name,     s + e->file, s + e->component,
-                              s + e->category, s + e->tags, e->line,
-                              e->phase,        e->flags};
+    return (struct site_spec){ s + e->name,     s + e->file, s + e->component,
+                               s + e->category, s + e->tags, e->line,
+                               e->phase,        e->flags };
 }
 
 /* After a fork in the middle of an insertion the hash may lag behind the sites. */
@@ -158,7 +159,8 @@ void sites_copy_to_file(void)
     if (!registry_ready())
         return;
     uint32_t count = __atomic_load_n(&registry->count, __ATOMIC_ACQUIRE);
-    int rc = strings_to_file(1, __atomic_load_n(&registry->string_bytes, __ATOMIC_ACQUIRE));
+    int rc = strings_to_file(
+        1, __atomic_load_n(&registry->string_bytes, __ATOMIC_ACQUIRE));
     if (rc == 0)
         rc = site_to_file(SITE_OTHER);
     uint32_t done = FIRST_SITE;
@@ -197,7 +199,7 @@ static uint32_t append(const struct site_spec *s)
     uint64_t before = registry->string_bytes;
     if (id >= MAX_SITES)
         return SITE_OTHER;
-    const char *texts[5] = {s->name, s->file, s->component, s->category, s->tags};
+    const char *texts[5] = { s->name, s->file, s->component, s->category, s->tags };
     int64_t at[5];
     for (int i = 0; i < 5; i++) {
         at[i] = put_string(texts[i]);
@@ -207,10 +209,13 @@ static uint32_t append(const struct site_spec *s)
         }
     }
     registry->sites[id] = (struct site_entry){
-        (uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2],     (uint32_t)at[3],
-        (uint32_t)at[4], s->line,         (uint16_t)s->phase, (uint16_t)s->flags, 0};
+        (uint32_t)at[0],    (uint32_t)at[1],    (uint32_t)at[2],
+        (uint32_t)at[3],    (uint32_t)at[4],    s->line,
+        (uint16_t)s->phase, (uint16_t)s->flags, 0
+    };
     if (recorder_has_file()) {
-        if (strings_to_file(before, registry->string_bytes) < 0 || site_to_file(id) < 0) {
+        if (strings_to_file(before, registry->string_bytes) < 0 ||
+            site_to_file(id) < 0) {
             registry->string_bytes = before;
             return SITE_OTHER;
         }
@@ -239,8 +244,8 @@ uint32_t sites_intern(const struct site_spec *spec)
 
 void sites_register(struct sonde_site *site)
 {
-    struct site_spec spec = {site->name, site->file,  site->component, site->category,
-                             site->tags, site->line, site->phase,     0};
+    struct site_spec spec = { site->name, site->file, site->component, site->category,
+                              site->tags, site->line, site->phase,     0 };
     uint32_t id = sites_intern(&spec);
     __atomic_store_n(&site->id, id, __ATOMIC_RELAXED);
     __atomic_store_n(&site->word, id << 1, __ATOMIC_RELEASE);
@@ -248,7 +253,7 @@ void sites_register(struct sonde_site *site)
 
 struct sonde_site *sites_named(const struct site_spec *spec)
 {
-    static struct sonde_site nowhere = {.name = OTHER_NAMES};
+    static struct sonde_site nowhere = { .name = OTHER_NAMES };
     if (!recorder.wiped || !registry_ready())
         return &nowhere;
     uint32_t id = sites_intern(spec);
@@ -272,5 +277,6 @@ struct sonde_site *sites_named(const struct site_spec *spec)
 
 const char *sites_string(uint32_t id)
 {
-    return registry && id < MAX_SITES ? registry->strings + registry->sites[id].name : "";
+    return registry && id < MAX_SITES ? registry->strings + registry->sites[id].name
+                                      : "";
 }

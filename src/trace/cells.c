@@ -24,8 +24,9 @@ static const uint8_t *item(const struct blockview *view, const uint32_t *dir,
     return block ? block + (size_t)(number % per_block) * size : NULL;
 }
 
-static unsigned load_chunks(struct fold *f, unsigned node, const struct trace_head *head,
-                            const struct blockview *view, uint64_t commit)
+static unsigned load_chunks(struct fold *f, unsigned node,
+                            const struct trace_head *head, const struct blockview *view,
+                            uint64_t commit)
 {
     struct node_stats *s = &f->nodes[node].stats;
     unsigned bad = 0;
@@ -85,7 +86,8 @@ static unsigned load_nodes(struct fold *f, const struct trace_head *head,
     return bad;
 }
 
-static bool load_lane(struct fold *f, unsigned number, const struct lane_cell *cell, int k)
+static bool load_lane(struct fold *f, unsigned number, const struct lane_cell *cell,
+                      int k)
 {
     struct lane_carry carry; /* a private copy: the owner may be writing */
     memcpy(&carry, &cell->carry[k], sizeof carry);
@@ -97,13 +99,13 @@ static unsigned load_lanes(struct fold *f, const struct trace_head *head,
 {
     unsigned bad = 0;
     for (unsigned i = 0; i < MAX_LANES; i++) {
-        const struct lane_cell *at =
-            (const void *)item(view, head->lanes, i, LANES_PER_BLOCK, 8192);
+        const struct lane_cell *at = (const void *)item(view, head->lanes, i,
+                                                        LANES_PER_BLOCK, 8192);
         if (!at) {
             i |= LANES_PER_BLOCK - 1;
             continue;
         }
-        uint64_t seq[2] = {at->seq[0], at->seq[1]};
+        uint64_t seq[2] = { at->seq[0], at->seq[1] };
         int k = current_copy(seq, commit);
         if (k >= 0 && !load_lane(f, i, at, k))
             bad++;
@@ -123,8 +125,10 @@ static void load_values(struct fold *f, const struct trace_head *head,
         int k = current_copy(cell.seq, commit);
         if (k < 0)
             return; /* values are numbered without gaps */
-        struct fold_value v = {.node = cell.node, .name = cell.name & (MAX_SITES - 1),
-                               .kind = (uint8_t)cell.kind, .stats = cell.copy[k]};
+        struct fold_value v = { .node = cell.node,
+                                .name = cell.name & (MAX_SITES - 1),
+                                .kind = (uint8_t)cell.kind,
+                                .stats = cell.copy[k] };
         fold_insert_value(f, &v);
     }
 }

@@ -59,7 +59,7 @@ uint64_t ticks_now(void)
 
 void clock_read(struct clock_reading *ret_reading)
 {
-    struct clock_reading best = {.error_ticks = UINT64_MAX};
+    struct clock_reading best = { .error_ticks = UINT64_MAX };
     for (int attempt = 0; attempt < 5; attempt++) {
         uint64_t before = ticks_now();
         struct clock_reading now = {
@@ -106,7 +106,8 @@ static int by_ticks(const void *a, const void *b)
 }
 
 /* A reading that goes back in time, or claims a rate no counter has, is damage. */
-static bool plausible(const struct clock_reading *prev, const struct clock_reading *next)
+static bool plausible(const struct clock_reading *prev,
+                      const struct clock_reading *next)
 {
     if (next->ticks <= prev->ticks || next->mono_raw_ns <= prev->mono_raw_ns)
         return false;
@@ -127,7 +128,8 @@ static double table_error(const struct clock_table *t)
         const struct clock_reading *a = &t->readings[i - 2], *b = a + 1, *c = a + 2;
         double slope = (double)(c->mono_raw_ns - a->mono_raw_ns) /
                        (double)(c->ticks - a->ticks);
-        double expected = (double)a->mono_raw_ns + slope * (double)(b->ticks - a->ticks);
+        double expected = (double)a->mono_raw_ns +
+                          slope * (double)(b->ticks - a->ticks);
         bend = fmax(bend, fabs((double)b->mono_raw_ns - expected));
     }
     return widest + bend;
@@ -152,11 +154,11 @@ int clock_table_build(const struct clock_reading *readings, size_t count,
         if (kept == 0 || plausible(&sorted[kept - 1], &sorted[i]))
             sorted[kept++] = sorted[i];
 
-    struct clock_table table = {.readings = sorted, .count = kept, .ns_per_tick = 1};
+    struct clock_table table = { .readings = sorted, .count = kept, .ns_per_tick = 1 };
     if (kept >= 2) {
         const struct clock_reading *a = &sorted[0], *b = &sorted[kept - 1];
-        table.ns_per_tick =
-            (double)(b->mono_raw_ns - a->mono_raw_ns) / (double)(b->ticks - a->ticks);
+        table.ns_per_tick = (double)(b->mono_raw_ns - a->mono_raw_ns) /
+                            (double)(b->ticks - a->ticks);
     } else if (source == TICKS_TSC) {
         table.ns_per_tick = 1 / ticks_per_ns(); /* another boot: this machine's rate */
     }
@@ -168,13 +170,19 @@ int clock_table_build(const struct clock_reading *readings, size_t count,
 void clock_table_release(struct clock_table *table)
 {
     free(table->readings);
-    *table = (struct clock_table){0};
+    *table = (struct clock_table){ 0 };
+}
+
+/* A file may claim any time: what does not fit is the end of time. */
+static int64_t whole_ns(double ns)
+{
+    return ns >= 0x1p63 ? INT64_MAX : ns > -0x1p63 ? (int64_t)ns : INT64_MIN;
 }
 
 int64_t clock_real_ns(const struct clock_table *table, uint64_t ticks)
 {
     if (table->count == 0)
-        return (int64_t)((double)ticks * table->ns_per_tick);
+        return whole_ns((double)ticks * table->ns_per_tick);
     size_t low = 0, high = table->count;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -188,11 +196,11 @@ int64_t clock_real_ns(const struct clock_table *table, uint64_t ticks)
     if (low + 1 < table->count) {
         const struct clock_reading *b = a + 1;
         /* Real time may be stepped between readings; then keep the raw rate. */
-        double real = (double)((int64_t)b->real_ns - (int64_t)a->real_ns);
+        double real = (double)(int64_t)(b->real_ns - a->real_ns);
         double raw = (double)(b->mono_raw_ns - a->mono_raw_ns);
         double ticks_apart = (double)(b->ticks - a->ticks);
         slope = (fabs(real - raw) < 1e-3 * raw ? real : raw) / ticks_apart;
     }
-    double offset = ((double)(int64_t)(ticks - a->ticks)) * slope;
-    return (int64_t)a->real_ns + (int64_t)offset;
+    int64_t offset = whole_ns((double)(int64_t)(ticks - a->ticks) * slope);
+    return (int64_t)(a->real_ns + (uint64_t)offset);
 }

@@ -27,8 +27,8 @@ double ticks_per_ns(void);
 struct clock_table {
     struct clock_reading *readings; /* ascending in ticks */
     size_t count;
-    double ns_per_tick;    /* over the whole table */
-    double error_ns;       /* bound on the error of any conversion inside the table */
+    double ns_per_tick; /* over the whole table */
+    double error_ns;    /* bound on the error of any conversion inside the table */
 };
 /* Builds a table from readings in any order; drops impossible ones. With a single
  * reading from this boot, the present is read as the second. */

@@ -48,7 +48,9 @@ static void put_lanes(struct packer *p, const struct image *im)
         const struct fold_lane *l = &im->fold->lanes[i];
         if (!l->used)
             continue;
-        struct pack_lane item = {.number = i, .tid = im->lane_tid[i], .carry = l->carry};
+        struct pack_lane item = { .number = i,
+                                  .tid = im->lane_tid[i],
+                                  .carry = l->carry };
         memcpy(item.name, im->lane_name[i], sizeof item.name);
         buf_append(&lanes, &item, sizeof item);
         buf_append(&lanes, l->frames, lane_frames(&l->carry) * sizeof l->frames[0]);
@@ -86,7 +88,8 @@ static int put_events(struct packer *p, const struct image *im)
     uint8_t *out = malloc(room);
     int rc = words && out ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < im->event_count; i++) {
-        struct pack_events head = {.lane = im->events[i].lane, .seq = im->events[i].seq};
+        struct pack_events head = { .lane = im->events[i].lane,
+                                    .seq = im->events[i].seq };
         int n = image_words(im, &im->events[i], words, &head.base_ticks);
         if (n <= 0)
             continue;
@@ -106,7 +109,7 @@ static int put_events(struct packer *p, const struct image *im)
 
 static int write_pack(struct packer *p, const struct image *im)
 {
-    struct pack_head head = {PACK_MAGIC, TRACE_MAJOR, TRACE_MINOR, 0};
+    struct pack_head head = { PACK_MAGIC, TRACE_MAJOR, TRACE_MINOR, 0 };
     buf_append(&p->buf, &head, sizeof head);
     put_statistics(p, im);
     int rc = flush(p);
@@ -127,7 +130,7 @@ static int pack_to(const struct image *im, const char *path, mode_t mode,
     if (snprintf(temporary, sizeof temporary, "%s.tmp-%d", path, (int)getpid()) >=
         (int)sizeof temporary)
         return -ENAMETOOLONG;
-    struct packer p = {.buf = BUF_INIT};
+    struct packer p = { .buf = BUF_INIT };
     p.fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
     if (p.fd < 0)
         return -errno;
@@ -149,10 +152,11 @@ int compact_file(const char *path, uint64_t *ret_before, uint64_t *ret_after)
     if (fd < 0)
         return -errno;
     struct stat st;
-    struct image im = {0};
+    struct image im = { 0 };
     bool loaded = false;
     int rc = fstat(fd, &st) != 0 ? -errno : !S_ISREG(st.st_mode) ? SONDE_E_FORMAT : 0;
-    const struct source source = {.fd = fd, .len = rc == 0 ? (uint64_t)st.st_size : 0};
+    const struct source source = { .fd = fd,
+                                   .len = rc == 0 ? (uint64_t)st.st_size : 0 };
     if (rc == 0) {
         rc = image_load(&source, &im);
         loaded = rc == 0;
@@ -161,7 +165,7 @@ int compact_file(const char *path, uint64_t *ret_before, uint64_t *ret_after)
         *ret_before = *ret_after = (uint64_t)st.st_blocks * 512;
     if (rc == 0 && !im.packed) {
         /* Only one may replace the file, and only when its owner is gone. */
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
         if (im.alive || fcntl(fd, F_SETLK, &lock) != 0)
             rc = -EBUSY;
         else

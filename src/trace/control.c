@@ -38,12 +38,14 @@ static void control_fill(struct control *c, const struct control_options *o)
     uint64_t max = o->max_trace ? o->max_trace : 1ULL << 30;
     c->major = TRACE_MAJOR;
     c->minor = TRACE_MINOR;
-    c->flags = (o->lossy ? CONTROL_LOSSY : 0) | (o->supervised ? CONTROL_SUPERVISED : 0);
+    c->flags = (o->lossy ? CONTROL_LOSSY : 0) |
+               (o->supervised ? CONTROL_SUPERVISED : 0);
     snprintf(c->run_id, sizeof c->run_id, "%s", o->run_id ? o->run_id : "");
     c->level = o->level ? o->level : SONDE_DETAILED;
     c->gate = o->gate_off || o->first_step > 1 ? SONDE_GATE_OFF : 0;
-    c->min_zone_ticks =
-        o->min_zone_ns ? (uint64_t)((double)o->min_zone_ns * ticks_per_ns()) : 0;
+    c->min_zone_ticks = o->min_zone_ns
+                            ? (uint64_t)((double)o->min_zone_ns * ticks_per_ns())
+                            : 0;
     c->first_step = o->first_step;
     c->last_step = o->last_step;
     c->max_blocks = max / BLOCK_SIZE;
@@ -167,9 +169,9 @@ static int same_boot(const struct clock_reading *first)
      * gives the same wall-clock time of boot, to within steps of the clock. */
     struct clock_reading now;
     clock_read(&now);
-    int64_t then_boot = (int64_t)(first->real_ns - first->mono_ns);
-    int64_t now_boot = (int64_t)(now.real_ns - now.mono_ns);
-    int64_t apart = then_boot > now_boot ? then_boot - now_boot : now_boot - then_boot;
+    uint64_t then_boot = first->real_ns - first->mono_ns;
+    uint64_t now_boot = now.real_ns - now.mono_ns;
+    uint64_t apart = then_boot > now_boot ? then_boot - now_boot : now_boot - then_boot;
     return first->ticks <= now.ticks && apart < 2000000000;
 }
 
@@ -198,7 +200,8 @@ int control_read_clock(const char *dir, struct clock_table *ret_table)
         rc = SONDE_E_FORMAT;
         goto done;
     }
-    size_t room = ((size_t)got - CONTROL_CLOCK_OFFSET) / sizeof(struct clock_entry), n = 0;
+    size_t room = ((size_t)got - CONTROL_CLOCK_OFFSET) / sizeof(struct clock_entry),
+           n = 0;
     const struct clock_entry *entries = clock_entries(c);
     for (size_t i = 0; i < room && i < c->clock_count; i++)
         if (entries[i].valid == 1)

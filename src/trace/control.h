@@ -16,10 +16,10 @@
 struct control_options {
     const char *run_id;
     unsigned level;
-    uint64_t max_trace;   /* bytes; 0 = 1 GiB */
+    uint64_t max_trace; /* bytes; 0 = 1 GiB */
     uint64_t min_zone_ns;
     uint64_t first_step, last_step; /* 0 = no window of steps */
-    bool gate_off;        /* processes start with recording off */
+    bool gate_off;                  /* processes start with recording off */
     bool lossy, supervised;
 };
 

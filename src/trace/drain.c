@@ -18,7 +18,7 @@
 #include "trace/recover.h"
 
 enum {
-    PASS_BLOCKS = 64,        /* per file and pass: every file gets its turn */
+    PASS_BLOCKS = 64,         /* per file and pass: every file gets its turn */
     COMPACT_BELOW = 64 << 20, /* during the run; larger files wait for the end */
 };
 
@@ -38,7 +38,7 @@ struct drain {
     struct control *control;
     struct drained **files;
     size_t count, cap;
-    uint64_t seen_processes;   /* control.processes at the last look */
+    uint64_t seen_processes; /* control.processes at the last look */
     uint64_t scan_ticks, check_ticks;
     unsigned pause_us;
     uint64_t blocks, events;
@@ -222,7 +222,7 @@ static void pass_over_file(void *arg)
 static int pass_file(struct drain *d, struct drained *f, bool thorough,
                      uint64_t pack_below)
 {
-    struct pass pass = {d, f, thorough, pack_below, 0, false};
+    struct pass pass = { d, f, thorough, pack_below, 0, false };
     if (guard_run(pass_over_file, &pass) < 0)
         f->state = FILE_DAMAGED;
     else if (pass.done)
@@ -259,7 +259,9 @@ int drain_pass(struct drain *d)
     d->blocks += (uint64_t)folded;
     /* Busy programs are looked at often, idle ones cost next to nothing. */
     if (folded > 0)
-        d->pause_us = d->pause_us > 2000 ? 1000 : d->pause_us / 2 > 200 ? d->pause_us / 2 : 200;
+        d->pause_us = d->pause_us > 2000      ? 1000
+                      : d->pause_us / 2 > 200 ? d->pause_us / 2
+                                              : 200;
     else
         d->pause_us = d->pause_us * 3 / 2 < 50000 ? d->pause_us * 3 / 2 : 50000;
     return folded;
@@ -272,7 +274,7 @@ unsigned drain_pause_us(const struct drain *d)
 
 void drain_status(const struct drain *d, struct drain_status *ret_status)
 {
-    struct drain_status s = {.blocks_folded = d->blocks, .events_folded = d->events};
+    struct drain_status s = { .blocks_folded = d->blocks, .events_folded = d->events };
     for (size_t i = 0; i < d->count; i++) {
         s.files++;
         s.alive += d->files[i]->state == FILE_LIVE && d->files[i]->alive;

@@ -25,8 +25,8 @@ struct drain_status {
     unsigned files, alive;
     uint64_t blocks_folded; /* by this drain, so far */
     uint64_t events_folded;
-    unsigned damaged;       /* files that had to be left alone */
-    double busy_share;      /* of the lane blocks seen: how hard producers push */
+    unsigned damaged;  /* files that had to be left alone */
+    double busy_share; /* of the lane blocks seen: how hard producers push */
 };
 /* One pass over all files. Returns the number of blocks folded (0 = nothing to do)
  * or a negative error. Call it again at once while it returns much, else sleep:

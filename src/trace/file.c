@@ -100,8 +100,8 @@ static int map_file(struct tracefile *f, uint64_t want_blocks)
             continue; /* an address-space limit: be content with less */
         uint8_t *base = (uint8_t *)(((uintptr_t)room + BLOCK_SIZE - 1) &
                                     ~(uintptr_t)(BLOCK_SIZE - 1));
-        void *p = mmap(base, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                       f->fd, 0);
+        void *p = mmap(base, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, f->fd,
+                       0);
         if (p == MAP_FAILED) {
             int rc = -errno;
             (void)munmap(room, len + BLOCK_SIZE);
@@ -174,8 +174,9 @@ int tracefile_take_block(struct tracefile *f, uint32_t *ret_block)
         rc = space_reserve(f->fd, (uint64_t)block * BLOCK_SIZE, BLOCK_SIZE);
         if (rc < 0) { /* give the number back if nobody took one after us */
             uint32_t expected = block + 1;
-            (void)__atomic_compare_exchange_n(&live->next_block, &expected, block, false,
-                                              __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+            (void)__atomic_compare_exchange_n(&live->next_block, &expected, block,
+                                              false, __ATOMIC_RELAXED,
+                                              __ATOMIC_RELAXED);
         }
     }
     if (rc < 0) {
@@ -278,7 +279,9 @@ bool tracefile_may_grow(const struct tracefile *f)
 
 static int set_lock(struct tracefile *f, short type)
 {
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1
+    };
     int rc;
     do {
         rc = fcntl(f->fd, F_SETLK, &lock);
@@ -361,8 +364,9 @@ static int lay_out(struct tracefile *f, uint64_t forked_from_ns,
     live->string_bytes = 1; /* offset 0 is the empty string */
     live->site_count = FIRST_SITE;
     live->last_ticks = now->ticks;
-    static const uint8_t kinds[FIRST_FREE_BLOCK] = {
-        BLOCK_HEAD, BLOCK_LIVE, BLOCK_TABLE, BLOCK_SITES, BLOCK_STRINGS, BLOCK_LANES};
+    static const uint8_t kinds[FIRST_FREE_BLOCK] = { BLOCK_HEAD,    BLOCK_LIVE,
+                                                     BLOCK_TABLE,   BLOCK_SITES,
+                                                     BLOCK_STRINGS, BLOCK_LANES };
     for (uint32_t i = 0; i < FIRST_FREE_BLOCK; i++) {
         uint64_t *entry = tracefile_entry(f, i);
         if (!entry)
@@ -406,7 +410,7 @@ static void move_fd_up(struct tracefile *f)
 int tracefile_create(const char *dir, struct control *control, uint64_t forked_from_ns,
                      struct tracefile *ret_file)
 {
-    struct tracefile f = {.fd = -1, .control = control};
+    struct tracefile f = { .fd = -1, .control = control };
     struct clock_reading now;
     clock_read(&now);
     if (!control_take(control, FIRST_FREE_BLOCK))
@@ -448,9 +452,10 @@ refused:
     return rc;
 }
 
-int tracefile_open(const char *path, struct control *control, struct tracefile *ret_file)
+int tracefile_open(const char *path, struct control *control,
+                   struct tracefile *ret_file)
 {
-    struct tracefile f = {.fd = -1, .control = control};
+    struct tracefile f = { .fd = -1, .control = control };
     int n = snprintf(f.path, sizeof f.path, "%s", path);
     if (n < 0 || (size_t)n >= sizeof f.path)
         return -ENAMETOOLONG;

@@ -19,11 +19,11 @@
 #include "trace/format.h"
 
 struct tracefile {
-    uint8_t *base;       /* 64 KiB aligned; NULL when not mapped */
-    uint64_t cap_blocks; /* address space behind base */
+    uint8_t *base;         /* 64 KiB aligned; NULL when not mapped */
+    uint64_t cap_blocks;   /* address space behind base */
     uint64_t known_blocks; /* of them, known to exist in the file */
     int fd;
-    uint64_t dev, ino;   /* what fd must still refer to: programs close strangers' fds */
+    uint64_t dev, ino; /* what fd must still refer to: programs close strangers' fds */
     struct control *control;
     char path[1024];
 };

@@ -19,8 +19,8 @@ int fold_new(struct fold **ret_fold)
         return -ENOMEM;
     f->node_count = FIRST_NODE;
     for (unsigned i = 0; i < FIRST_NODE; i++) {
-        bool real = i < ROOT_NODES || i == NODE_STEP || i == NODE_OTHER || i == NODE_SPANS ||
-                    i == NODE_LOSSES;
+        bool real = i < ROOT_NODES || i == NODE_STEP || i == NODE_OTHER ||
+                    i == NODE_SPANS || i == NODE_LOSSES;
         f->nodes[i].used = real;
         f->nodes[i].parent = 0xffff;
     }
@@ -111,8 +111,10 @@ static __attribute__((noinline)) unsigned new_chunk(struct fold *f)
     return ++f->chunk_count;
 }
 
-static inline __attribute__((always_inline)) void
-node_record(struct fold *f, unsigned number, uint64_t begin, uint64_t end)
+static inline __attribute__((always_inline)) void node_record(struct fold *f,
+                                                              unsigned number,
+                                                              uint64_t begin,
+                                                              uint64_t end)
 {
     struct fold_node *n = &f->nodes[number];
     struct node_stats *s = &n->stats;
@@ -170,8 +172,8 @@ struct fold_lane *fold_lane(struct fold *f, unsigned lane)
 bool fold_insert_lane(struct fold *f, unsigned number, const struct lane_carry *carry,
                       const struct lane_frame *frames)
 {
-    if (number >= MAX_LANES || carry->depth > MAX_DEPTH || carry->left_open > MAX_DEPTH ||
-        carry->next_seq == 0)
+    if (number >= MAX_LANES || carry->depth > MAX_DEPTH ||
+        carry->left_open > MAX_DEPTH || carry->next_seq == 0)
         return false;
     struct fold_lane *l = fold_lane(f, number);
     unsigned count = lane_frames(carry), good = 0;
@@ -277,8 +279,9 @@ static struct fold_value *find_value(struct fold *f, unsigned node, unsigned nam
         return NULL;
     f->value_hash[at] = (uint16_t)(++f->value_count);
     struct fold_value *v = &f->values[f->value_count - 1];
-    *v = (struct fold_value){.node = (uint16_t)node, .name = (uint16_t)name,
-                             .kind = (uint8_t)kind, .used = 1};
+    *v = (struct fold_value){
+        .node = (uint16_t)node, .name = (uint16_t)name, .kind = (uint8_t)kind, .used = 1
+    };
     return v;
 }
 
@@ -325,7 +328,8 @@ static unsigned payload_words(unsigned tag)
     return count[tag];
 }
 
-static void on_step(struct fold *f, struct fold_lane *l, uint64_t ticks, uint64_t samples)
+static void on_step(struct fold *f, struct fold_lane *l, uint64_t ticks,
+                    uint64_t samples)
 {
     if (l->carry.last_step)
         node_record(f, NODE_STEP, l->carry.last_step, ticks);
@@ -369,9 +373,9 @@ static void on_span(struct fold *f, uint64_t ticks, const uint64_t *p)
 }
 
 /* Handles the record whose head is words[0]; returns how many words it takes. */
-static __attribute__((noinline)) size_t
-fold_record(struct fold *f, unsigned lane, const uint64_t *words, size_t room,
-            uint64_t ticks)
+static __attribute__((noinline)) size_t fold_record(struct fold *f, unsigned lane,
+                                                    const uint64_t *words, size_t room,
+                                                    uint64_t ticks)
 {
     struct fold_lane *l = &f->lanes[lane];
     unsigned tag = words[0] & 0xffff, need = payload_words(tag);
@@ -380,7 +384,8 @@ fold_record(struct fold *f, unsigned lane, const uint64_t *words, size_t room,
         return 1;
     l->carry.events++;
     for (unsigned i = 0; i < need; i++) {
-        uint64_t w = i + 1 < room ? __atomic_load_n(&words[i + 1], __ATOMIC_RELAXED) : 0;
+        uint64_t w = i + 1 < room ? __atomic_load_n(&words[i + 1], __ATOMIC_RELAXED)
+                                  : 0;
         if ((w & 0xffff) != TAG_CONT)
             return i + 1; /* payload missing: damaged; leave the rest to the loop */
         p[i] = w >> 16;
@@ -428,9 +433,10 @@ fold_record(struct fold *f, unsigned lane, const uint64_t *words, size_t room,
 /* An end that does not match the innermost zone. If its zone is open further out,
  * the ones inside lost their ends: they are closed at the last event before this one
  * and marked. Otherwise the end has no begin. Returns the new depth. */
-static __attribute__((noinline)) unsigned
-end_mismatch(struct fold *f, struct fold_lane *l, unsigned depth, unsigned site,
-             uint64_t previous, uint64_t now)
+static __attribute__((noinline)) unsigned end_mismatch(struct fold *f,
+                                                       struct fold_lane *l,
+                                                       unsigned depth, unsigned site,
+                                                       uint64_t previous, uint64_t now)
 {
     unsigned at = depth;
     while (at > 0 && l->frames[at - 1].site != site)
@@ -524,7 +530,8 @@ void fold_words(struct fold *f, unsigned lane, const uint64_t *words, size_t cou
             /* last_child 0 is the root of lane 0, whose site 0 no word has. */
             if (__builtin_expect(f->nodes[child].site != site, 0))
                 child = find_child(f, parent, site);
-            l->frames[depth] = (struct lane_frame){now, (uint16_t)child, (uint16_t)site, 0};
+            l->frames[depth] = (struct lane_frame){ now, (uint16_t)child,
+                                                    (uint16_t)site, 0 };
             depth++;
             continue;
         }

@@ -21,7 +21,7 @@
 
 struct fold_node {
     uint16_t site, parent;
-    uint16_t last_child;  /* the child found last: most loops repeat themselves */
+    uint16_t last_child; /* the child found last: most loops repeat themselves */
     uint8_t used, dirty;
     uint64_t dirty_chunks; /* octaves touched since the last publish */
     struct node_stats stats;
@@ -42,7 +42,7 @@ struct fold_lane {
 enum { FOLD_HASH = 4 * MAX_NODES, FOLD_VALUE_HASH = 4 * MAX_VALUES };
 
 struct fold {
-    uint32_t node_count;  /* numbers below are in use or reserved */
+    uint32_t node_count; /* numbers below are in use or reserved */
     uint32_t chunk_count, value_count;
     uint32_t dirty_node_count, dirty_lane_count, dirty_value_count;
     uint16_t dirty_nodes[MAX_NODES], dirty_lanes[MAX_LANES], dirty_values[MAX_VALUES];
@@ -79,8 +79,8 @@ bool fold_insert_node(struct fold *fold, unsigned number, unsigned parent,
 void fold_insert_value(struct fold *fold, const struct fold_value *value);
 /* Sets a lane; `frames` holds lane_frames(carry) of them, which are cut at the first
  * that names no node. False, and nothing set, when the carry cannot be right. */
-bool fold_insert_lane(struct fold *fold, unsigned number, const struct lane_carry *carry,
-                      const struct lane_frame *frames);
+bool fold_insert_lane(struct fold *fold, unsigned number,
+                      const struct lane_carry *carry, const struct lane_frame *frames);
 /* Frames that must be kept: the open ones, or those that death cut. */
 static inline unsigned lane_frames(const struct lane_carry *carry)
 {

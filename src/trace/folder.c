@@ -28,7 +28,7 @@ void folder_init(struct folder *folder, struct tracefile *file)
 {
     static uint64_t counter;
     uint64_t number = __atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED);
-    *folder = (struct folder){.file = file};
+    *folder = (struct folder){ .file = file };
     folder->token = ticks_now() ^ (uint64_t)getpid() << 40 ^ number << 20;
 }
 
@@ -118,7 +118,7 @@ static int load_cache(struct folder *fo)
     if (rc < 0)
         return rc;
     cells_repair(fo->file);
-    const struct blockview view = {mapped_block, fo->file};
+    const struct blockview view = { mapped_block, fo->file };
     (void)cells_load(fo->fold, tracefile_head(fo->file), &view, commit);
     fo->commit = commit;
     return build_queue(fo);
@@ -213,7 +213,7 @@ static unsigned collect(struct folder *fo, bool alive, struct pending *list)
         struct fold_lane *l = fold_lane(fo->fold, lane);
         if (!l)
             continue;
-        struct pending p = {i, block_seq(w), (uint16_t)lane, state == STATE_OPEN};
+        struct pending p = { i, block_seq(w), (uint16_t)lane, state == STATE_OPEN };
         if (block_seq(w) < l->carry.next_seq)
             mark_folded(fo, &p);
         else
@@ -296,7 +296,8 @@ static void clean_block(struct folder *fo, uint64_t *entry, uint32_t block)
     __atomic_thread_fence(__ATOMIC_RELEASE); /* the zeros come after */
     memset(p, 0, BLOCK_SIZE);
     /* Release: whoever takes it must find zeros. */
-    __atomic_store_n(entry, block_word(BLOCK_EVENTS, STATE_FREE, 0, 0), __ATOMIC_RELEASE);
+    __atomic_store_n(entry, block_word(BLOCK_EVENTS, STATE_FREE, 0, 0),
+                     __ATOMIC_RELEASE);
 }
 
 static bool grow(struct folder *fo)
@@ -314,7 +315,8 @@ static bool grow(struct folder *fo)
     /* Bring its pages into the page cache here rather than in the program. */
     for (size_t at = 0; at < BLOCK_SIZE; at += 4096)
         *(volatile uint64_t *)(p + at) = 0;
-    __atomic_store_n(entry, block_word(BLOCK_EVENTS, STATE_FREE, 0, 0), __ATOMIC_RELEASE);
+    __atomic_store_n(entry, block_word(BLOCK_EVENTS, STATE_FREE, 0, 0),
+                     __ATOMIC_RELEASE);
     return true;
 }
 
@@ -337,7 +339,8 @@ static void keep_free_blocks(struct folder *fo, unsigned counted, bool alive)
     /* Enough for what this pass saw to come again before the next. */
     unsigned target = counted ? 4 + 2 * counted : fo->free_target;
     if (target < 2 && !tracefile_may_grow(fo->file))
-        target = 2; /* a new thread has nothing sealed to count, and cannot grow either */
+        target =
+            2; /* a new thread has nothing sealed to count, and cannot grow either */
     unsigned roof = events / 2 > 8 ? events / 2 : 8;
     fo->free_target = target < roof ? target : roof;
     while (free_blocks < fo->free_target) {

@@ -24,11 +24,11 @@
 #include "trace/fold.h"
 
 struct folder {
-    struct tracefile *file; /* borrowed */
-    struct fold *fold;      /* our cache of the statistics; NULL until needed */
-    uint64_t token;         /* ours, unlike any other folder's */
-    uint64_t commit;        /* the cache is the file as of this commit */
-    bool finished;          /* a dead process's file, all counted */
+    struct tracefile *file;  /* borrowed */
+    struct fold *fold;       /* our cache of the statistics; NULL until needed */
+    uint64_t token;          /* ours, unlike any other folder's */
+    uint64_t commit;         /* the cache is the file as of this commit */
+    bool finished;           /* a dead process's file, all counted */
     uint64_t blocks, events; /* counted by this folder */
     unsigned free_target;
     struct folder_room *room; /* made with the first cache */

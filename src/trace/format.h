@@ -50,25 +50,25 @@
 
 /* Readers accept any minor of their major: minors only add block kinds, word tags
  * and fields in zeroed space. Another major is refused with E_VERSION. */
-#define TRACE_MAGIC 0x31656c6966646e73ULL   /* "sndfile1" */
+#define TRACE_MAGIC   0x31656c6966646e73ULL /* "sndfile1" */
 #define CONTROL_MAGIC 0x316c727463646e73ULL /* "sndctrl1" */
 enum { TRACE_MAJOR = 1, TRACE_MINOR = 0 };
 
 enum {
     BLOCK_SIZE = 65536,
-    EVENTS_OFFSET = 512, /* first word of an event block */
+    EVENTS_OFFSET = 512,                             /* first word of an event block */
     EVENTS_WORDS = (BLOCK_SIZE - EVENTS_OFFSET) / 8, /* 8,128: four quarters of 2,032 */
 
     MAX_LANES = 1024,
     MAX_DEPTH = 240, /* deeper zones are counted, not timed */
     MAX_SITES = 32768,
     FIRST_SITE = 16, /* 0 none; 8–15 reserved for ours, whose tags are no word_tag */
-    SITE_OTHER = 9, /* "(other names)" */
+    SITE_OTHER = 9,  /* "(other names)" */
     MAX_NODES = 4096,
-    ROOT_NODES = 32, /* node i < 31 is the root of lane i; 31 of all others */
-    NODE_STEP = 32,  /* durations between steps */
-    NODE_OTHER = 33, /* "(other paths)": beyond MAX_NODES */
-    NODE_SPANS = 34, /* root of spans, by site */
+    ROOT_NODES = 32,  /* node i < 31 is the root of lane i; 31 of all others */
+    NODE_STEP = 32,   /* durations between steps */
+    NODE_OTHER = 33,  /* "(other paths)": beyond MAX_NODES */
+    NODE_SPANS = 34,  /* root of spans, by site */
     NODE_LOSSES = 35, /* count: durations without a bucket; total: values dropped */
     FIRST_NODE = 40,
     MAX_CHUNKS = 16384,
@@ -93,15 +93,15 @@ enum {
 };
 
 enum word_tag {
-    TAG_PAD = 1,     /* filler at the end of a block */
-    TAG_CONT = 2,    /* 48 bits that belong to the head before */
-    TAG_VALUE = 3,   /* + name id (16) · value_kind (8); double as 2 × 32 bits */
-    TAG_STEP = 4,    /* + samples in this step */
-    TAG_THREAD = 5,  /* + tid: from here on the lane belongs to this thread */
-    TAG_OP = 6,      /* + cpu ns, mem before/after/peak KiB, of the open zone */
-    TAG_SPAN = 7,    /* + site (16) · span_kind (8) · id; active ticks; wall ticks */
-    TAG_MARK = 8,    /* + name id */
-    TAG_LOST = 9,    /* + number of events dropped here */
+    TAG_PAD = 1,    /* filler at the end of a block */
+    TAG_CONT = 2,   /* 48 bits that belong to the head before */
+    TAG_VALUE = 3,  /* + name id (16) · value_kind (8); double as 2 × 32 bits */
+    TAG_STEP = 4,   /* + samples in this step */
+    TAG_THREAD = 5, /* + tid: from here on the lane belongs to this thread */
+    TAG_OP = 6,     /* + cpu ns, mem before/after/peak KiB, of the open zone */
+    TAG_SPAN = 7,   /* + site (16) · span_kind (8) · id; active ticks; wall ticks */
+    TAG_MARK = 8,   /* + name id */
+    TAG_LOST = 9,   /* + number of events dropped here */
     TAG_FILTERED = 10, /* + number of zones shorter than min_zone_ns left out */
     FIRST_SITE_TAG = FIRST_SITE << 1,
 };
@@ -139,10 +139,22 @@ static inline uint64_t block_word(unsigned kind, unsigned state, unsigned lane,
     return (uint64_t)kind | (uint64_t)state << 8 | (uint64_t)lane << 16 |
            (uint64_t)seq << 32;
 }
-static inline unsigned block_kind(uint64_t w) { return w & 0xff; }
-static inline unsigned block_state(uint64_t w) { return w >> 8 & 0xff; }
-static inline unsigned block_lane(uint64_t w) { return w >> 16 & 0xffff; }
-static inline uint32_t block_seq(uint64_t w) { return (uint32_t)(w >> 32); }
+static inline unsigned block_kind(uint64_t w)
+{
+    return w & 0xff;
+}
+static inline unsigned block_state(uint64_t w)
+{
+    return w >> 8 & 0xff;
+}
+static inline unsigned block_lane(uint64_t w)
+{
+    return w >> 16 & 0xffff;
+}
+static inline uint32_t block_seq(uint64_t w)
+{
+    return (uint32_t)(w >> 32);
+}
 
 /* ---- Head: block 0, constant after creation but for the directories -------- */
 struct clock_reading {
@@ -159,12 +171,12 @@ struct trace_head {
     uint32_t pid, ppid;
     uint64_t proc_start; /* field 22 of /proc/PID/stat: tells reused pids apart */
     uint32_t tick_source;
-    uint32_t level; /* enum sonde_level */
-    uint64_t forked_from_ns; /* start of the parent's file, 0: not forked */
+    uint32_t level;             /* enum sonde_level */
+    uint64_t forked_from_ns;    /* start of the parent's file, 0: not forked */
     struct clock_reading start; /* taken at creation */
     uint8_t boot_id[16];
-    char exe[128]; /* last part of /proc/self/exe, cut */
-    char role[32]; /* "main", "worker" …; free */
+    char exe[128];          /* last part of /proc/self/exe, cut */
+    char role[32];          /* "main", "worker" …; free */
     uint64_t event_cost_ps; /* of one event, measured here at creation; 0 unknown */
     uint64_t reserved[7];
     /* Directories: block numbers, 0 = not there yet. */
@@ -180,8 +192,8 @@ _Static_assert(sizeof(struct trace_head) <= 4096, "the head is one page");
 
 /* ---- Live page: block 1 ----------------------------------------------------- */
 enum live_flag {
-    LIVE_EXITED = 1,     /* the process said goodbye (exit handlers ran) */
-    LIVE_DAMAGED = 2,    /* a folder met something impossible */
+    LIVE_EXITED = 1,  /* the process said goodbye (exit handlers ran) */
+    LIVE_DAMAGED = 2, /* a folder met something impossible */
     LIVE_COMPACTED = 4,
 };
 struct trace_live {
@@ -208,15 +220,21 @@ struct trace_live {
     uint64_t wait_ns;
     uint64_t pad2[8];
     /* Written by the fold-lock holder. */
-    uint64_t commit;      /* last complete commit */
-    uint64_t fold_token;  /* who wrote cells last: lets that folder keep its cache */
-    uint64_t fold_order;  /* counts folded blocks; orders recycling */
+    uint64_t commit;     /* last complete commit */
+    uint64_t fold_token; /* who wrote cells last: lets that folder keep its cache */
+    uint64_t fold_order; /* counts folded blocks; orders recycling */
     uint32_t node_count, chunk_count, value_count, pad3;
 };
 _Static_assert(sizeof(struct trace_live) <= 4096, "the live area is one page");
 enum lost_reason {
-    LOST_DISK_FULL = 1, LOST_FILE_LIMIT = 2, LOST_BUDGET = 4, LOST_LANES = 8,
-    LOST_LOSSY = 16, LOST_STALLED = 32, LOST_HOLE = 64, LOST_ADDRESS_SPACE = 128,
+    LOST_DISK_FULL = 1,
+    LOST_FILE_LIMIT = 2,
+    LOST_BUDGET = 4,
+    LOST_LANES = 8,
+    LOST_LOSSY = 16,
+    LOST_STALLED = 32,
+    LOST_HOLE = 64,
+    LOST_ADDRESS_SPACE = 128,
     LOST_PERMISSION = 256,
 };
 
@@ -236,7 +254,7 @@ _Static_assert(sizeof(struct site_entry) == 32, "on-disk layout");
 struct events_head {
     uint64_t base_ticks; /* full counter when the block was opened */
     uint32_t lane, seq;
-    uint32_t crc;        /* crc32c_words(), by the folder; valid if crc_set */
+    uint32_t crc; /* crc32c_words(), by the folder; valid if crc_set */
     uint32_t crc_set;
     uint64_t fold_order; /* live.fold_order when folded */
     uint64_t reserved[4];
@@ -246,13 +264,13 @@ _Static_assert(sizeof(struct events_head) <= EVENTS_OFFSET, "on-disk layout");
 /* ---- Cells -------------------------------------------------------------------
  * seq[k] is the commit that wrote copy k; 0 = never. */
 struct node_stats {
-    uint64_t count, total, min, max; /* ticks; min valid when count > 0 */
-    uint64_t square_lo, square_hi;   /* sum of squares, 128 bits: exact */
+    uint64_t count, total, min, max;  /* ticks; min valid when count > 0 */
+    uint64_t square_lo, square_hi;    /* sum of squares, 128 bits: exact */
     uint64_t first_ticks, last_ticks; /* begin of the first, end of the last */
-    uint64_t truncated, unbalanced;  /* of count: cut by death, closed late */
-    uint64_t suspended;              /* spans: ticks not active; begun − ended … */
-    uint64_t begun;                  /* spans begun */
-    uint64_t op_count, op_cpu_ns;    /* operations */
+    uint64_t truncated, unbalanced;   /* of count: cut by death, closed late */
+    uint64_t suspended;               /* spans: ticks not active; begun − ended … */
+    uint64_t begun;                   /* spans begun */
+    uint64_t op_count, op_cpu_ns;     /* operations */
     uint32_t mem_before_kb, mem_after_kb, mem_peak_kb, pad;
     uint16_t chunk[LOGHIST_CHUNKS + 1]; /* chunk number + 1 by octave; 0 none */
 };
@@ -302,7 +320,7 @@ struct lane_carry {
     uint64_t deep_zones;  /* zones counted but not timed */
     uint64_t last_step;   /* ticks of the last step, 0 none */
     uint64_t steps, samples;
-    uint64_t holes; /* zero words in counted blocks */
+    uint64_t holes;     /* zero words in counted blocks */
     uint64_t left_open; /* frames that death cut: kept behind depth, for the report */
     uint64_t filtered;
 };
@@ -336,14 +354,14 @@ struct control {
     uint32_t gate; /* what new processes start with: 0 on, SONDE_GATE_OFF off */
     uint64_t min_zone_ticks;
     uint64_t first_step, last_step; /* window of steps, 0 none */
-    uint64_t max_blocks;  /* budget of the run */
-    uint64_t used_blocks; /* atomic */
-    uint64_t processes;   /* files created so far (atomic) */
-    uint64_t refused;     /* processes that could not make a file (atomic) */
-    uint64_t refused_reason; /* enum lost_reason bits */
+    uint64_t max_blocks;            /* budget of the run */
+    uint64_t used_blocks;           /* atomic */
+    uint64_t processes;             /* files created so far (atomic) */
+    uint64_t refused;               /* processes that could not make a file (atomic) */
+    uint64_t refused_reason;        /* enum lost_reason bits */
     uint32_t drainer_pid, pad;
     uint64_t drainer_beat; /* ticks of the drainer's last pass */
-    uint64_t clock_count; /* readings published (release) */
+    uint64_t clock_count;  /* readings published (release) */
     uint64_t reserved[16];
 };
 _Static_assert(sizeof(struct control) <= CONTROL_CLOCK_OFFSET, "control page");

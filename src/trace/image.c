@@ -55,7 +55,7 @@ void image_release(struct image *im)
     free(im->strings);
     free(im->sites);
     free(im->events);
-    *im = (struct image){0};
+    *im = (struct image){ 0 };
 }
 
 static int by_lane_and_seq(const void *a, const void *b)
@@ -87,7 +87,8 @@ static const uint8_t *cached_block(void *arg, uint32_t block)
         return NULL;
     if (!c->blocks[block]) {
         uint8_t *p = malloc(BLOCK_SIZE);
-        if (!p || !source_read(c->source, (uint64_t)block * BLOCK_SIZE, p, BLOCK_SIZE)) {
+        if (!p ||
+            !source_read(c->source, (uint64_t)block * BLOCK_SIZE, p, BLOCK_SIZE)) {
             free(p);
             return NULL;
         }
@@ -182,10 +183,10 @@ static int list_events(struct image *im, struct block_cache *c)
         if (block_kind(w) != BLOCK_EVENTS || block_lane(w) >= MAX_LANES ||
             (state != STATE_OPEN && state != STATE_SEALED && state != STATE_FOLDED))
             continue;
-        im->events[im->event_count++] =
-            (struct event_block){.lane = block_lane(w),
-                                 .seq = block_seq(w),
-                                 .offset = (uint64_t)i * BLOCK_SIZE};
+        im->events[im->event_count++] = (struct event_block){ .lane = block_lane(w),
+                                                              .seq = block_seq(w),
+                                                              .offset = (uint64_t)i *
+                                                                        BLOCK_SIZE };
     }
     sort_events(im);
     return 0;
@@ -220,8 +221,8 @@ static int fold_pending(struct image *im)
     return 0;
 }
 
-int image_words(const struct image *im, const struct event_block *b, uint64_t *ret_words,
-                uint64_t *ret_base_ticks)
+int image_words(const struct image *im, const struct event_block *b,
+                uint64_t *ret_words, uint64_t *ret_base_ticks)
 {
     if (b->packed_len) {
         struct pack_events head;
@@ -230,7 +231,8 @@ int image_words(const struct image *im, const struct event_block *b, uint64_t *r
         int rc = SONDE_E_FORMAT;
         if (!p)
             return -ENOMEM;
-        if (room >= sizeof head && source_read(&im->source, b->offset, p, room)) {
+        if (room >= sizeof head && source_read(&im->source, b->offset, p, room) &&
+            crc32c(0, p, room) == b->packed_crc) {
             memcpy(&head, p, sizeof head);
             rc = wordpack_decode(p + sizeof head, room - sizeof head, head.kept,
                                  head.base_ticks, ret_words);
@@ -271,7 +273,7 @@ static void end_open_zones(struct image *im)
 
 static int load_raw(struct image *im)
 {
-    struct block_cache cache = {0};
+    struct block_cache cache = { 0 };
     int rc = cache_init(&cache, &im->source);
     if (rc == 0 && (!source_read(&im->source, 0, &im->head, sizeof im->head) ||
                     !source_read(&im->source, BLOCK_SIZE, &im->live, sizeof im->live)))
@@ -281,7 +283,7 @@ static int load_raw(struct image *im)
     if (rc == 0)
         rc = fold_new(&im->fold);
     if (rc == 0) {
-        const struct blockview view = {cached_block, &cache};
+        const struct blockview view = { cached_block, &cache };
         im->damaged_cells = cells_load(im->fold, &im->head, &view, im->live.commit);
         if (im->damaged_cells)
             note_damage(im, "some statistics are damaged and were left out");
@@ -321,7 +323,8 @@ static int load_packed_lanes(struct image *im, const uint8_t *p, size_t len)
     return 0;
 }
 
-static int keep_section(struct image *im, const struct pack_section *s, const uint8_t *p)
+static int keep_section(struct image *im, const struct pack_section *s,
+                        const uint8_t *p)
 {
     size_t len = (size_t)s->len;
     switch (s->kind) {
@@ -358,8 +361,10 @@ static int keep_section(struct image *im, const struct pack_section *s, const ui
     }
 }
 
-static int add_packed_events(struct image *im, uint64_t offset, uint64_t len)
+static int add_packed_events(struct image *im, uint64_t offset,
+                             const struct pack_section *s)
 {
+    uint64_t len = s->len;
     struct pack_events head;
     if (len < sizeof head || len > 128 * 1024 ||
         !source_read(&im->source, offset, &head, sizeof head) || head.lane >= MAX_LANES)
@@ -371,8 +376,11 @@ static int add_packed_events(struct image *im, uint64_t offset, uint64_t len)
             return -ENOMEM;
         im->events = events;
     }
-    im->events[im->event_count++] = (struct event_block){
-        .lane = head.lane, .seq = head.seq, .offset = offset, .packed_len = (uint32_t)len};
+    im->events[im->event_count++] = (struct event_block){ .lane = head.lane,
+                                                          .seq = head.seq,
+                                                          .offset = offset,
+                                                          .packed_len = (uint32_t)len,
+                                                          .packed_crc = s->crc };
     return 0;
 }
 
@@ -381,7 +389,7 @@ enum { SECTION_MAX = 64 << 20 }; /* larger than any statistics can be */
 static int load_section(struct image *im, uint64_t at, const struct pack_section *s)
 {
     if (s->kind == PACK_EVENTS)
-        return add_packed_events(im, at, s->len);
+        return add_packed_events(im, at, s);
     if (s->len > SECTION_MAX)
         return SONDE_E_FORMAT;
     uint8_t *p = malloc((size_t)s->len + 1);
@@ -411,7 +419,8 @@ static int load_packed(struct image *im)
     uint64_t at = sizeof head;
     for (uint32_t i = 0; i < head.sections; i++) {
         struct pack_section s;
-        if (at + sizeof s > im->source.len || !source_read(&im->source, at, &s, sizeof s) ||
+        if (at + sizeof s > im->source.len ||
+            !source_read(&im->source, at, &s, sizeof s) ||
             s.len > im->source.len - at - sizeof s) {
             note_damage(im, "the file ends too early");
             break;
@@ -434,20 +443,22 @@ static int load_packed(struct image *im)
  * a moment only. Without the lock (a stopped folder) we read on regardless. */
 static void lock_shared(int fd, short type)
 {
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1
+    };
     for (int attempt = 0; attempt < 400; attempt++) {
         if (fcntl(fd, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
             return;
-        struct timespec ts = {0, 2500000};
+        struct timespec ts = { 0, 2500000 };
         (void)nanosleep(&ts, NULL);
     }
 }
 
 int image_load(const struct source *source, struct image *ret_image)
 {
-    struct image im = {.source = *source};
+    struct image im = { .source = *source };
     uint64_t magic = 0;
-    uint16_t version[2] = {0, 0};
+    uint16_t version[2] = { 0, 0 };
     if (!source_read(source, 0, &magic, sizeof magic) ||
         !source_read(source, 8, version, sizeof version))
         return -EIO;

@@ -22,9 +22,10 @@ bool source_read(const struct source *source, uint64_t offset, void *ret, size_t
 
 struct event_block {
     uint32_t lane, seq;
-    uint64_t offset;    /* of the block, or of the packed section's payload */
+    uint64_t offset;     /* of the block, or of the packed section's payload */
     uint32_t packed_len; /* 0: a raw block */
-    bool pending;       /* not in the published statistics: image_load folded it */
+    uint32_t packed_crc;
+    bool pending; /* not in the published statistics: image_load folded it */
 };
 
 struct image {

@@ -10,7 +10,7 @@ void pack_section_put(struct buf *out, enum pack_kind kind, const void *payload,
                       size_t len)
 {
     static const char zeros[8];
-    struct pack_section s = {kind, crc32c(0, payload, len), len};
+    struct pack_section s = { kind, crc32c(0, payload, len), len };
     buf_append(out, &s, sizeof s);
     buf_append(out, payload, len);
     buf_append(out, zeros, (8 - len % 8) % 8);
@@ -20,7 +20,7 @@ void pack_section_put(struct buf *out, enum pack_kind kind, const void *payload,
 
 static void pack_octave(const uint64_t *counts, unsigned octave, struct buf *out)
 {
-    struct pack_octave head = {.octave = (uint16_t)octave};
+    struct pack_octave head = { .octave = (uint16_t)octave };
     for (unsigned i = 0; i < LOGHIST_SUBS; i++)
         head.buckets += counts[i] != 0;
     buf_append(out, &head, sizeof head);
@@ -38,7 +38,7 @@ void pack_nodes(const struct fold *f, struct buf *out)
         const struct fold_node *n = &f->nodes[i];
         if (!n->used || (i < FIRST_NODE && n->stats.count == 0 && n->stats.total == 0))
             continue;
-        struct pack_node head = {(uint16_t)i, n->parent, n->site, 0, n->stats};
+        struct pack_node head = { (uint16_t)i, n->parent, n->site, 0, n->stats };
         for (unsigned k = 0; k < LOGHIST_CHUNKS; k++)
             head.octaves += n->stats.chunk[k] != 0;
         memset(head.stats.chunk, 0, sizeof head.stats.chunk);
@@ -108,7 +108,7 @@ void pack_values(const struct fold *f, struct buf *out)
 {
     for (unsigned i = 0; i < f->value_count; i++) {
         const struct fold_value *v = &f->values[i];
-        struct pack_value item = {v->node, v->name, v->kind, v->stats};
+        struct pack_value item = { v->node, v->name, v->kind, v->stats };
         buf_append(out, &item, sizeof item);
     }
 }
@@ -120,8 +120,10 @@ int unpack_values(struct fold *f, const uint8_t *p, size_t len)
         int rc = take(&p, &len, &item, sizeof item);
         if (rc < 0)
             return rc;
-        struct fold_value v = {.node = item.node, .name = item.name & (MAX_SITES - 1),
-                               .kind = (uint8_t)item.kind, .stats = item.stats};
+        struct fold_value v = { .node = item.node,
+                                .name = item.name & (MAX_SITES - 1),
+                                .kind = (uint8_t)item.kind,
+                                .stats = item.stats };
         fold_insert_value(f, &v);
     }
     return 0;

@@ -19,8 +19,14 @@
 
 #define PACK_MAGIC 0x316b636170646e73ULL /* "sndpack1" */
 enum pack_kind {
-    PACK_HEAD = 1, PACK_LIVE, PACK_STRINGS, PACK_SITES, PACK_NODES, PACK_LANES,
-    PACK_VALUES, PACK_EVENTS,
+    PACK_HEAD = 1,
+    PACK_LIVE,
+    PACK_STRINGS,
+    PACK_SITES,
+    PACK_NODES,
+    PACK_LANES,
+    PACK_VALUES,
+    PACK_EVENTS,
 };
 struct pack_head {
     uint64_t magic;
@@ -31,7 +37,8 @@ struct pack_section {
     uint32_t kind, crc;
     uint64_t len;
 };
-struct pack_node { /* followed by `octaves` × { u16 octave, u16 n, n × {u64 count<<8|sub} } */
+struct
+    pack_node { /* followed by `octaves` × { u16 octave, u16 n, n × {u64 count<<8|sub} } */
     uint16_t number, parent, site, octaves;
     struct node_stats stats;
 };

@@ -57,7 +57,7 @@ static double mem_mb(uint32_t kb)
 static bool this_boot(const struct trace_head *head)
 {
     struct buf b = BUF_INIT;
-    uint8_t id[16] = {0};
+    uint8_t id[16] = { 0 };
     unsigned n = 0;
     if (file_read_all("/proc/sys/kernel/random/boot_id", 64, &b) == 0)
         for (const char *p = b.data; *p && n < 32; p++) {
@@ -179,10 +179,14 @@ static int fill_sites(struct trace *t)
         return -ENOMEM;
     for (uint32_t i = 0; i < im->site_count; i++) {
         const struct site_entry *e = &im->sites[i];
-        t->sites[i] = (struct trace_site){
-            text(im, e->name),     text(im, e->file), text(im, e->component),
-            text(im, e->category), text(im, e->tags), e->line,
-            e->phase,              e->flags};
+        t->sites[i] = (struct trace_site){ text(im, e->name),
+                                           text(im, e->file),
+                                           text(im, e->component),
+                                           text(im, e->category),
+                                           text(im, e->tags),
+                                           e->line,
+                                           e->phase,
+                                           e->flags };
     }
     return 0;
 }
@@ -211,8 +215,8 @@ static void fill_lane(struct trace *t, unsigned number, struct trace_frame **fra
     out->is_main = out->tid == im->head.pid;
     memcpy(out->name, im->lane_name[number], sizeof out->name);
     for (unsigned i = 0; i < open; i++)
-        *(*frames)++ = (struct trace_frame){l->frames[i].node, l->frames[i].site,
-                                            to_time(t, l->frames[i].begin_ticks)};
+        *(*frames)++ = (struct trace_frame){ l->frames[i].node, l->frames[i].site,
+                                             to_time(t, l->frames[i].begin_ticks) };
 }
 
 static int fill_lanes(struct trace *t)
@@ -303,8 +307,8 @@ static void fill_info(struct trace *t)
     info->self_folds = live->self_folds;
     info->waits = live->waits;
     info->wait_ns = (double)live->wait_ns;
-    info->event_cost_ns =
-        im->head.event_cost_ps ? (double)im->head.event_cost_ps / 1000 : NAN;
+    info->event_cost_ns = im->head.event_cost_ps ? (double)im->head.event_cost_ps / 1000
+                                                 : NAN;
     info->unfolded_blocks = im->unfolded_blocks;
     info->timeline_complete = complete_timeline(im);
     info->last_ns = info->start_ns;
@@ -348,7 +352,8 @@ static int open_source(const struct source *source, const struct clock_table *cl
     if (rc == 0)
         rc = fill_values(t);
     if (rc < 0) {
-        t->source.fd = -1; /* stays the caller's */
+        t->source.fd = -1; /* both stay the caller's */
+        t->source.memory = NULL;
         trace_free(t);
         return rc;
     }
@@ -357,7 +362,8 @@ static int open_source(const struct source *source, const struct clock_table *cl
     return 0;
 }
 
-int trace_open(const char *path, const struct clock_table *clock, struct trace **ret_trace)
+int trace_open(const char *path, const struct clock_table *clock,
+               struct trace **ret_trace)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
@@ -368,7 +374,8 @@ int trace_open(const char *path, const struct clock_table *clock, struct trace *
         rc = -errno;
     else if (!S_ISREG(st.st_mode))
         rc = SONDE_E_FORMAT;
-    const struct source source = {.fd = fd, .len = rc == 0 ? (uint64_t)st.st_size : 0};
+    const struct source source = { .fd = fd,
+                                   .len = rc == 0 ? (uint64_t)st.st_size : 0 };
     struct trace *t = NULL;
     if (rc == 0)
         rc = open_source(&source, clock, &t);
@@ -390,7 +397,7 @@ int trace_open_bytes(const void *bytes, size_t len, const struct clock_table *cl
     if (!copy)
         return -ENOMEM;
     memcpy(copy, bytes, len);
-    const struct source source = {.fd = -1, .memory = copy, .len = len};
+    const struct source source = { .fd = -1, .memory = copy, .len = len };
     int rc = open_source(&source, clock, ret_trace);
     if (rc < 0)
         free(copy);
@@ -427,7 +434,8 @@ const char *trace_damage(const struct trace *t)
 
 size_t trace_node_count(const struct trace *t)
 {
-    return t->image.fold->node_count < MAX_NODES ? t->image.fold->node_count : MAX_NODES;
+    return t->image.fold->node_count < MAX_NODES ? t->image.fold->node_count
+                                                 : MAX_NODES;
 }
 
 const struct trace_node *trace_node(const struct trace *t, unsigned node)
@@ -437,7 +445,7 @@ const struct trace_node *trace_node(const struct trace *t, unsigned node)
 
 const struct trace_site *trace_site(const struct trace *t, unsigned site)
 {
-    static const struct trace_site unknown = {"?", "", "", "", "", 0, 0, 0};
+    static const struct trace_site unknown = { "?", "", "", "", "", 0, 0, 0 };
     if (site == 0 || site >= t->image.site_count || !t->sites[site].name[0])
         return &unknown;
     return &t->sites[site];
@@ -513,7 +521,7 @@ double trace_node_quantile(const struct trace *t, unsigned node, double q)
     trace_node_histogram(t, node, sum_bucket, &total);
     if (total == 0)
         return NAN;
-    struct quantile find = {.target = fmax(1, ceil(q * total))};
+    struct quantile find = { .target = fmax(1, ceil(q * total)) };
     trace_node_histogram(t, node, find_bucket, &find);
     /* A bucket's middle may lie outside what was seen. */
     return fmin(fmax(find.value, t->nodes[node].min_ns), t->nodes[node].max_ns);
@@ -547,8 +555,14 @@ static int decode_record(const struct trace *t, unsigned tag, const uint64_t *p,
         bits = (p[0] & 0xffffffff) << 32 | (p[1] & 0xffffffff);
         memcpy(&e->value, &bits, sizeof e->value);
         return e->sub <= VALUE_METRIC ? 2 : -1;
-    case TAG_STEP: e->kind = TRACE_STEP; e->number = p[0]; return 1;
-    case TAG_THREAD: e->kind = TRACE_THREAD; e->number = p[0]; return 1;
+    case TAG_STEP:
+        e->kind = TRACE_STEP;
+        e->number = p[0];
+        return 1;
+    case TAG_THREAD:
+        e->kind = TRACE_THREAD;
+        e->number = p[0];
+        return 1;
     case TAG_OP:
         e->kind = TRACE_OP;
         e->cpu_ns = (double)p[0];
@@ -568,13 +582,21 @@ static int decode_record(const struct trace *t, unsigned tag, const uint64_t *p,
         e->kind = TRACE_MARK;
         e->site = (unsigned)p[0] & (MAX_SITES - 1);
         return 1;
-    case TAG_LOST: e->kind = TRACE_LOST; e->number = p[0]; return 1;
-    case TAG_FILTERED: e->kind = TRACE_FILTERED; e->number = p[0]; return 1;
-    default: return -1;
+    case TAG_LOST:
+        e->kind = TRACE_LOST;
+        e->number = p[0];
+        return 1;
+    case TAG_FILTERED:
+        e->kind = TRACE_FILTERED;
+        e->number = p[0];
+        return 1;
+    default:
+        return -1;
     }
 }
 
-static int walk_words(struct walk *w, unsigned lane, const uint64_t *words, size_t count)
+static int walk_words(struct walk *w, unsigned lane, const uint64_t *words,
+                      size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         unsigned tag = words[i] & 0xffff;
@@ -582,12 +604,12 @@ static int walk_words(struct walk *w, unsigned lane, const uint64_t *words, size
             continue;
         int64_t passed = (int64_t)((words[i] & ~0xffffULL) - (w->ticks << 16)) >> 16;
         w->ticks += passed > 0 ? (uint64_t)passed : 0;
-        struct trace_event e = {.time_ns = to_time(w->trace, w->ticks), .lane = lane};
+        struct trace_event e = { .time_ns = to_time(w->trace, w->ticks), .lane = lane };
         if (tag >= 16) {
             e.kind = tag & 1 ? TRACE_END : TRACE_BEGIN;
             e.site = tag >> 1;
         } else {
-            uint64_t p[4] = {0};
+            uint64_t p[4] = { 0 };
             unsigned have = 0;
             while (have < 4 && i + 1 + have < count &&
                    (words[i + 1 + have] & 0xffff) == TAG_CONT) {
@@ -611,7 +633,7 @@ int trace_events(const struct trace *t, trace_event_fn *visit, void *arg)
     uint64_t *words = malloc(EVENTS_WORDS * sizeof *words);
     if (!words)
         return -ENOMEM;
-    struct walk w = {t, visit, arg, 0};
+    struct walk w = { t, visit, arg, 0 };
     uint32_t lane = UINT32_MAX;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < im->event_count; i++) {

@@ -40,12 +40,12 @@ struct trace_node {
     uint64_t count;
     double total_ns, self_ns, mean_ns, std_ns, min_ns, max_ns;
     int64_t first_ns, last_ns; /* begin of the first, end of the last */
-    uint64_t truncated;  /* of count: still open when the process died */
-    uint64_t unbalanced; /* of count: closed by the end of an outer zone */
-    uint64_t open;       /* still open now (live process): not in count */
-    double suspended_ns; /* spans */
-    uint64_t spans_open; /* spans begun, never ended */
-    uint64_t op_count;   /* of count: operations, with the fields below */
+    uint64_t truncated;        /* of count: still open when the process died */
+    uint64_t unbalanced;       /* of count: closed by the end of an outer zone */
+    uint64_t open;             /* still open now (live process): not in count */
+    double suspended_ns;       /* spans */
+    uint64_t spans_open;       /* spans begun, never ended */
+    uint64_t op_count;         /* of count: operations, with the fields below */
     double op_cpu_ns;
     double mem_before_mb, mem_after_mb, mem_peak_mb; /* NaN: not measured */
 };
@@ -71,25 +71,25 @@ struct trace_lane {
     const struct trace_frame {
         unsigned node, site;
         int64_t begin_ns;
-    } *open;
+    } * open;
 };
 
 struct trace_info {
     char file[256]; /* name within the run directory */
     uint32_t pid, ppid;
-    bool alive;     /* the process still runs */
-    bool exited;    /* its exit handlers ran */
+    bool alive;  /* the process still runs */
+    bool exited; /* its exit handlers ran */
     bool forked;
     char exe[128], role[32];
     unsigned level;
-    int64_t start_ns, last_ns; /* file created; last event */
+    int64_t start_ns, last_ns;          /* file created; last event */
     double ns_per_tick, clock_error_ns; /* clock_error: bound on cross-process order */
     uint64_t events, lost, filtered, holes, names_lost, paths_lost;
     unsigned lost_reason; /* enum lost_reason bits */
     uint64_t steps, self_folds, waits;
     double wait_ns;
     double event_cost_ns; /* of one event, measured when the process began; NaN */
-    uint64_t file_bytes, disk_bytes; /* apparent and allocated */
+    uint64_t file_bytes, disk_bytes;         /* apparent and allocated */
     uint64_t timeline_words, timeline_zones; /* retained on disk */
     uint64_t unfolded_blocks; /* counted by us now, not yet by a folder */
     bool timeline_complete;   /* no event block was recycled yet */
@@ -128,18 +128,26 @@ void trace_node_histogram(const struct trace *trace, unsigned node,
 
 /* ---- The timeline: retained events, lane by lane, in order. ------------------ */
 enum trace_event_kind {
-    TRACE_BEGIN, TRACE_END, TRACE_VALUE, TRACE_STEP, TRACE_THREAD, TRACE_OP,
-    TRACE_SPAN, TRACE_MARK, TRACE_LOST, TRACE_FILTERED,
+    TRACE_BEGIN,
+    TRACE_END,
+    TRACE_VALUE,
+    TRACE_STEP,
+    TRACE_THREAD,
+    TRACE_OP,
+    TRACE_SPAN,
+    TRACE_MARK,
+    TRACE_LOST,
+    TRACE_FILTERED,
 };
 struct trace_event {
     enum trace_event_kind kind;
     int64_t time_ns;
     unsigned lane;
-    unsigned site;     /* begin, end, span; name of value and mark */
-    unsigned sub;      /* value_kind or span_kind */
-    double value;      /* value */
-    uint64_t number;   /* samples, tid, lost, span id */
-    double active_ns, wall_ns;                      /* span end */
+    unsigned site;             /* begin, end, span; name of value and mark */
+    unsigned sub;              /* value_kind or span_kind */
+    double value;              /* value */
+    uint64_t number;           /* samples, tid, lost, span id */
+    double active_ns, wall_ns; /* span end */
     double cpu_ns, mem_before_mb, mem_after_mb, mem_peak_mb; /* op */
 };
 /* Calls `visit` for every retained event of every lane (lane by lane, in time

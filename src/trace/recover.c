@@ -58,7 +58,7 @@ static void recover_file(const char *path, const char *name, struct control *con
     r->bytes_before += disk_bytes(path);
     int rc = tracefile_open(path, control, &file);
     if (rc == 0) {
-        struct job job = {.file = &file};
+        struct job job = { .file = &file };
         rc = guard_run(fold_all, &job);
         if (rc == 0)
             rc = job.rc < 0 && job.rc != -EAGAIN ? job.rc : 0;
@@ -66,7 +66,8 @@ static void recover_file(const char *path, const char *name, struct control *con
         r->alive += job.alive;
         tracefile_close(&file);
         uint64_t before, after;
-        if (rc == 0 && compact && !job.alive && compact_file(path, &before, &after) == 0)
+        if (rc == 0 && compact && !job.alive &&
+            compact_file(path, &before, &after) == 0)
             r->compacted++;
     } else if (rc == SONDE_E_FORMAT) {
         /* Perhaps compact already: then this does nothing and succeeds. */
@@ -80,10 +81,10 @@ static void recover_file(const char *path, const char *name, struct control *con
 
 int recover_run(const char *dir, bool compact, struct recover_result *ret_result)
 {
-    struct recover_result result = {0};
+    struct recover_result result = { 0 };
     struct control *control = NULL;
     /* Without a control file there is no budget to keep; the files say enough. */
-    static struct control no_limits = {.max_blocks = MAX_BLOCKS, .level = 2};
+    static struct control no_limits = { .max_blocks = MAX_BLOCKS, .level = 2 };
     int rc = control_map(dir, true, &control);
     DIR *d = opendir(dir);
     if (!d) {

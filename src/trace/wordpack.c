@@ -44,7 +44,7 @@ static uint16_t end_of_top(const struct predictor *p)
     return p->depth > 0 && p->depth <= STACK ? p->stack[p->depth - 1] | 1 : 0;
 }
 
-static const uint8_t WIDTH[4] = {1, 2, 3, 5};
+static const uint8_t WIDTH[4] = { 1, 2, 3, 5 };
 static const uint64_t MASK48 = 0xffffffffffffULL;
 
 static unsigned width_class(uint64_t dt)
@@ -103,7 +103,7 @@ static unsigned encode_word(struct predictor *p, uint64_t w, uint8_t *data, size
 size_t wordpack_encode(const uint64_t *words, size_t count, uint64_t base_ticks,
                        uint8_t *out, size_t *ret_kept)
 {
-    struct predictor p = {.ticks = base_ticks & MASK48};
+    struct predictor p = { .ticks = base_ticks & MASK48 };
     size_t kept = 0, len = 0;
     for (size_t i = 0; i < count; i++)
         kept += words[i] != 0 && (words[i] & 0xffff) != TAG_PAD;
@@ -139,13 +139,15 @@ static uint64_t decode_word(struct predictor *p, unsigned nibble, const uint8_t 
 int wordpack_decode(const uint8_t *in, size_t len, size_t kept, uint64_t base_ticks,
                     uint64_t *out)
 {
-    struct predictor p = {.ticks = base_ticks & MASK48};
+    struct predictor p = { .ticks = base_ticks & MASK48 };
     size_t controls = (kept + 1) / 2, at = controls;
     if (kept > EVENTS_WORDS || controls > len)
         return SONDE_E_FORMAT;
     for (size_t i = 0; i < kept; i++) {
         unsigned nibble = in[i / 2] >> 4 * (i % 2) & 15, code = nibble & 3;
-        size_t need = code == CODE_RAW ? 8 : WIDTH[nibble >> 2] + (code == CODE_TAG ? 2u : 0u);
+        size_t need = code == CODE_RAW
+                          ? 8
+                          : WIDTH[nibble >> 2] + (code == CODE_TAG ? 2u : 0u);
         if (need > len - at)
             return SONDE_E_FORMAT;
         out[i] = decode_word(&p, nibble, in + at);
