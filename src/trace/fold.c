@@ -165,6 +165,8 @@ struct fold_lane *fold_lane(struct fold *f, unsigned lane)
     if (!l->used) {
         l->used = 1;
         l->carry.next_seq = 1;
+        if (lane >= f->lane_count)
+            f->lane_count = lane + 1;
     }
     return l;
 }
@@ -341,7 +343,7 @@ static void on_step(struct fold *f, struct fold_lane *l, uint64_t ticks,
 static void on_op(struct fold *f, unsigned node, const uint64_t *p)
 {
     struct node_stats *s = &f->nodes[node].stats;
-    if (node < FIRST_NODE)
+    if (node < FIRST_NODE || node >= MAX_NODES)
         return;
     if (!f->nodes[node].dirty)
         touch_node(f, node);

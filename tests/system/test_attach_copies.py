@@ -2,7 +2,7 @@
 """One recorder per process, however many copies of the library it carries."""
 
 import pytest
-from sonde_test import assert_consistent, counts_by_path, program, run, traces
+from sonde_test import BUILD, assert_consistent, counts_by_path, program, run, traces
 
 SHARED, STATIC = "visit_so.so", "visit_static.so"
 
@@ -45,3 +45,15 @@ def test_nothing_is_recorded_by_any_copy_without_a_session(tmp_path):
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif("san" in BUILD.name, reason="a sanitizer wants to be preloaded first")
+def test_a_preloaded_copy_a_static_one_and_a_shared_one_are_one_recorder(tmp_path):
+    preload = f"LD_PRELOAD={program(STATIC)}"
+    command = ["/usr/bin/env", preload, program("copies"), 1000, program(SHARED), program(STATIC)]
+    done = run(tmp_path / "run", *command)
+    answer = done.report()
+    counts = counts_by_path(answer)
+    assert counts[("host", "visit so", "host", "visit static", "host")] == 2000
+    assert len(traces(done.directory)) == 1
+    assert_consistent(answer)
