@@ -13,6 +13,7 @@
 
 struct totals {
     double files, zones, events, lost, holes, broken;
+    unsigned lost_reason; /* bits of enum lost_reason */
     double waits, wait_ns, self_folds, file_bytes, disk_bytes, timeline_words;
 };
 
@@ -40,6 +41,7 @@ static void add_file(struct totals *t, const char *path)
     t->files++;
     t->events += (double)info->events;
     t->lost += (double)info->lost;
+    t->lost_reason |= info->lost_reason;
     t->holes += (double)info->holes;
     t->waits += (double)info->waits;
     t->wait_ns += info->wait_ns;
@@ -64,6 +66,7 @@ static void print(const struct totals *t)
     put_number("zones", t->zones);
     put_number("events", t->events);
     put_number("lost", t->lost + t->holes);
+    put_number("lost_reason", t->lost_reason);
     put_number("broken", t->broken);
     put_number("waits", t->waits);
     put_number("wait_ns", t->wait_ns);

@@ -32,11 +32,15 @@ STEADY: dict[str, Any] = {"max_trace": MAX_TRACE, "warmup": 4_000_000}
 def check(directory: Path, expected: float) -> tuple[dict, str]:
     """What was really recorded, and why the row is void ("" when it is not)."""
     found = measure(program("check"), directory)
+    problems = []
     if found["zones"] != expected:
-        return found, f"{found['zones']:.0f} of {expected:.0f} zones are in the trace"
-    if found["lost"] or found["broken"]:
-        return found, f"lost {found['lost']:.0f}, broken {found['broken']:.0f}"
-    return found, ""
+        problems.append(f"{found['zones']:.0f} of {expected:.0f} zones counted")
+    if found["lost"]:
+        reason = f"{int(found['lost_reason']):#x}"
+        problems.append(f"{found['lost']:.0f} events lost (reason {reason})")
+    if found["broken"]:
+        problems.append(f"{found['broken']:.0f} zones broken")
+    return found, ", ".join(problems)
 
 
 def run_zone(

@@ -133,17 +133,18 @@ static void sync_parent(const char *path)
     buf_release(&dir);
 }
 
-static int write_and_sync(int fd, const void *data, size_t len, mode_t mode)
+static int write_new(int fd, const void *data, size_t len, mode_t mode, bool sync)
 {
     int rc = fd_write_full(fd, data, len);
     if (rc == 0 && fchmod(fd, mode) < 0)
         rc = -errno;
-    if (rc == 0 && fsync(fd) < 0)
+    if (rc == 0 && sync && fsync(fd) < 0)
         rc = -errno;
     return rc;
 }
 
-int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode)
+static int replace(const char *path, const void *data, size_t len, mode_t mode,
+                   bool sync)
 {
     struct buf tmp = BUF_INIT;
     int rc;
@@ -159,18 +160,28 @@ int file_write_atomic(const char *path, const void *data, size_t len, mode_t mod
         rc = -errno;
         goto done;
     }
-    rc = write_and_sync(fd, data, len, mode);
+    rc = write_new(fd, data, len, mode, sync);
     if (close(fd) < 0 && rc == 0) /* NFS reports a full disk here */
         rc = -errno;
     if (rc == 0 && rename(tmp.data, path) < 0)
         rc = -errno;
     if (rc < 0)
         (void)unlink(tmp.data);
-    else
+    else if (sync)
         sync_parent(path);
 done:
     buf_release(&tmp);
     return rc;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode)
+{
+    return replace(path, data, len, mode, true);
+}
+
+int file_replace(const char *path, const void *data, size_t len, mode_t mode)
+{
+    return replace(path, data, len, mode, false);
 }
 
 static int make_one(const char *path, mode_t mode)

@@ -30,6 +30,9 @@ int file_read_all(const char *path, size_t max_bytes, struct buf *ret_text);
  * file gets exactly this mode, whatever the umask; a symbolic link at `path` is
  * replaced, not followed. */
 int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode);
+/* The same without waiting for the disk: whole after any kill, not after a power
+ * failure. For what is written while somebody's program waits. */
+int file_replace(const char *path, const void *data, size_t len, mode_t mode);
 
 /* Creates the directory and its missing parents, all with `mode` (less umask).
  * An existing directory is fine. */

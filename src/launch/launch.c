@@ -164,6 +164,7 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
         .argv = launch->options->argv,
         .signals = &launch->signals,
     };
+    launch->file.started_ns = (int64_t)now_ns(CLOCK_REALTIME);
     const int rc = spawn(&options, &launch->child.pid, ret_no_exec);
     if (rc < 0)
         return rc;

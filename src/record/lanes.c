@@ -399,7 +399,8 @@ static struct lane *mine_slow(void)
 struct lane *lanes_mine(void)
 {
     struct lane *l = mine;
-    if (l && l->state == LANE_OWNED && l->told_tid == l->tid && has_room(l))
+    if (l && __atomic_load_n(&l->state, __ATOMIC_RELAXED) == LANE_OWNED &&
+        l->told_tid == l->tid && has_room(l))
         return l;
     sigset_t old;
     signals_block(&old);

@@ -44,7 +44,7 @@ static void put(struct packer *p, enum pack_kind kind, const void *data, size_t 
 static void put_lanes(struct packer *p, const struct image *im)
 {
     struct buf lanes = BUF_INIT;
-    for (unsigned i = 0; i < MAX_LANES; i++) {
+    for (unsigned i = 0; i < im->fold->lane_count; i++) {
         const struct fold_lane *l = &im->fold->lanes[i];
         if (!l->used)
             continue;

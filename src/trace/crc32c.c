@@ -70,7 +70,7 @@ __attribute__((target("sse4.2"))) static void quarters_hardware(const uint64_t *
 
 uint32_t crc32c_words(const uint64_t *words, size_t count)
 {
-    uint32_t crc[4];
+    uint32_t crc[4] = { 0 };
     size_t quarter = count / 4;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("sse4.2")) {

@@ -94,6 +94,7 @@ static int add_file(struct drain *d, const char *name)
 {
     if (d->count == d->cap) {
         size_t cap = d->cap ? 2 * d->cap : 16;
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers it is */
         struct drained **files = realloc(d->files, cap * sizeof *files);
         if (!files)
             return -ENOMEM;

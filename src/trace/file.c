@@ -70,7 +70,7 @@ bool tracefile_owner_alive(const struct trace_head *head)
 
 static void read_boot_id(uint8_t *ret_id)
 {
-    char text[64];
+    char text[64] = "";
     if (slurp("/proc/sys/kernel/random/boot_id", text, sizeof text) <= 0)
         return;
     unsigned nibbles = 0;

@@ -381,7 +381,7 @@ static __attribute__((noinline)) size_t fold_record(struct fold *f, unsigned lan
 {
     struct fold_lane *l = &f->lanes[lane];
     unsigned tag = words[0] & 0xffff, need = payload_words(tag);
-    uint64_t p[4];
+    uint64_t p[4] = { 0 };
     if (tag == TAG_PAD || tag == TAG_CONT || need == 0)
         return 1;
     l->carry.events++;

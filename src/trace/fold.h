@@ -43,6 +43,7 @@ enum { FOLD_HASH = 4 * MAX_NODES, FOLD_VALUE_HASH = 4 * MAX_VALUES };
 
 struct fold {
     uint32_t node_count; /* numbers below are in use or reserved */
+    uint32_t lane_count; /* numbers from here on are not in use */
     uint32_t chunk_count, value_count;
     uint32_t dirty_node_count, dirty_lane_count, dirty_value_count;
     uint16_t dirty_nodes[MAX_NODES], dirty_lanes[MAX_LANES], dirty_values[MAX_VALUES];

@@ -386,7 +386,7 @@ static int pass_locked(struct folder *fo, bool alive, unsigned max_blocks)
     unsigned done = count_list(fo, list, count, max_blocks, alive);
     bool last = !alive && done == count && count < BATCH;
     if (last)
-        for (unsigned i = 0; i < MAX_LANES; i++)
+        for (unsigned i = 0; i < fo->fold->lane_count; i++)
             if (fo->fold->lanes[i].used)
                 fold_truncate_lane(fo->fold, i);
     if (fo->fold->dirty_lane_count || fo->fold->dirty_node_count) {
@@ -407,12 +407,11 @@ static int pass_locked(struct folder *fo, bool alive, unsigned max_blocks)
 
 int folder_pass(struct folder *fo, bool alive, unsigned max_blocks)
 {
-    if (fo->finished)
-        return 0;
     int rc = tracefile_lock(fo->file);
     if (rc < 0)
         return rc;
-    rc = pass_locked(fo, alive, max_blocks);
+    /* Under the lock: threads of one process share a folder. */
+    rc = fo->finished ? 0 : pass_locked(fo, alive, max_blocks);
     tracefile_unlock(fo->file);
     return rc;
 }

@@ -266,7 +266,7 @@ int image_words(const struct image *im, const struct event_block *b,
 
 static void end_open_zones(struct image *im)
 {
-    for (unsigned i = 0; i < MAX_LANES; i++)
+    for (unsigned i = 0; i < im->fold->lane_count; i++)
         if (im->fold->lanes[i].used)
             fold_truncate_lane(im->fold, i);
 }

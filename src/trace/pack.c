@@ -34,7 +34,7 @@ static void pack_octave(const uint64_t *counts, unsigned octave, struct buf *out
 
 void pack_nodes(const struct fold *f, struct buf *out)
 {
-    for (unsigned i = 0; i < MAX_NODES; i++) {
+    for (unsigned i = 0; i < f->node_count; i++) {
         const struct fold_node *n = &f->nodes[i];
         if (!n->used || (i < FIRST_NODE && n->stats.count == 0 && n->stats.total == 0))
             continue;

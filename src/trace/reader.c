@@ -135,7 +135,7 @@ static void fill_node(struct trace *t, unsigned i)
 static void add_open_time(struct trace *t)
 {
     const struct fold *f = t->image.fold;
-    for (unsigned i = 0; i < MAX_LANES; i++) {
+    for (unsigned i = 0; i < f->lane_count; i++) {
         const struct fold_lane *l = &f->lanes[i];
         for (unsigned d = 0; l->used && d < l->carry.depth; d++) {
             struct trace_node *n = &t->nodes[l->frames[d].node];
@@ -149,13 +149,14 @@ static void add_open_time(struct trace *t)
 
 static void fill_nodes(struct trace *t)
 {
-    for (unsigned i = 0; i < MAX_NODES; i++)
+    const unsigned count = t->image.fold->node_count;
+    for (unsigned i = 0; i < count; i++)
         fill_node(t, i);
     add_open_time(t);
-    for (unsigned i = 0; i < MAX_NODES; i++)
+    for (unsigned i = 0; i < count; i++)
         t->nodes[i].self_ns = t->nodes[i].total_ns;
     /* A parent has a smaller number (checked on loading): one pass does depths. */
-    for (unsigned i = FIRST_NODE; i < MAX_NODES; i++) {
+    for (unsigned i = FIRST_NODE; i < count; i++) {
         if (!t->node_used[i] || t->nodes[i].parent == TRACE_NO_NODE)
             continue;
         struct trace_node *parent = &t->nodes[t->nodes[i].parent];
@@ -223,7 +224,7 @@ static int fill_lanes(struct trace *t)
 {
     const struct fold *f = t->image.fold;
     size_t lanes = 0, frames = 0;
-    for (unsigned i = 0; i < MAX_LANES; i++) {
+    for (unsigned i = 0; i < f->lane_count; i++) {
         lanes += f->lanes[i].used;
         frames += f->lanes[i].used ? lane_frames(&f->lanes[i].carry) : 0;
     }
@@ -232,7 +233,7 @@ static int fill_lanes(struct trace *t)
     if (!t->lanes || !t->frames)
         return -ENOMEM;
     struct trace_frame *next = t->frames;
-    for (unsigned i = 0; i < MAX_LANES; i++)
+    for (unsigned i = 0; i < f->lane_count; i++)
         if (f->lanes[i].used)
             fill_lane(t, i, &next);
     return 0;
@@ -269,7 +270,7 @@ static int fill_values(struct trace *t)
 static bool complete_timeline(const struct image *im)
 {
     size_t at = 0;
-    for (unsigned lane = 0; lane < MAX_LANES; lane++) {
+    for (unsigned lane = 0; lane < im->fold->lane_count; lane++) {
         const struct fold_lane *l = &im->fold->lanes[lane];
         while (at < im->event_count && im->events[at].lane < lane)
             at++;
@@ -379,7 +380,7 @@ int trace_open(const char *path, const struct clock_table *clock,
     struct trace *t = NULL;
     if (rc == 0)
         rc = open_source(&source, clock, &t);
-    if (rc < 0) {
+    if (rc < 0 || !t) {
         (void)close(fd);
         return rc;
     }

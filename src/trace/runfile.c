@@ -296,7 +296,7 @@ int runfile_write(const struct runfile *file, const char *dir)
     if (rc == 0)
         rc = path.error;
     if (rc == 0)
-        rc = file_write_atomic(path.data, text.data, text.len, 0600);
+        rc = file_replace(path.data, text.data, text.len, 0600);
     buf_release(&text);
     buf_release(&path);
     return rc;

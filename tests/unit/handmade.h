@@ -67,7 +67,8 @@ static inline void words_end(struct words *w, unsigned site, uint64_t ticks)
     words_tag(w, site << 1 | 1, ticks);
 }
 
-static inline void words_zone(struct words *w, unsigned site, uint64_t from, uint64_t to)
+static inline void words_zone(struct words *w, unsigned site, uint64_t from,
+                              uint64_t to)
 {
     words_begin(w, site, from);
     words_end(w, site, to);
@@ -101,8 +102,9 @@ static inline void words_value(struct words *w, unsigned name, unsigned kind, do
     words_record(w, TAG_VALUE, ticks, payload, 2);
 }
 
-static inline void words_span(struct words *w, unsigned site, unsigned kind, uint64_t id,
-                              uint64_t active, uint64_t wall, uint64_t ticks)
+static inline void words_span(struct words *w, unsigned site, unsigned kind,
+                              uint64_t id, uint64_t active, uint64_t wall,
+                              uint64_t ticks)
 {
     const uint64_t payload[3] = { (uint64_t)site << 32 | (uint64_t)kind << 24 | id,
                                   active, wall };
@@ -205,8 +207,9 @@ static inline uint32_t handmade_block(struct handmade *t, unsigned lane, unsigne
     uint8_t *p = tracefile_block(&t->file, block);
     assert_non_null(p);
     uint64_t *words = (uint64_t *)(p + EVENTS_OFFSET);
-    *(struct events_head *)p =
-        (struct events_head){ .base_ticks = base_ticks, .lane = lane, .seq = seq };
+    *(struct events_head *)p = (struct events_head){ .base_ticks = base_ticks,
+                                                     .lane = lane,
+                                                     .seq = seq };
     for (size_t i = 0; i < w->count; i++)
         words[i] = w->data[i];
     for (size_t i = w->count; state == STATE_SEALED && i < EVENTS_WORDS; i++)
@@ -224,8 +227,9 @@ static inline const struct node_stats *path_stats(const struct fold *f, unsigned
     unsigned at = lane < ROOT_NODES ? lane : ROOT_NODES - 1;
     for (; *sites; sites++) {
         unsigned next = FIRST_NODE;
-        while (next < MAX_NODES && !(f->nodes[next].used && f->nodes[next].parent == at &&
-                                     f->nodes[next].site == *sites))
+        while (next < MAX_NODES &&
+               !(f->nodes[next].used && f->nodes[next].parent == at &&
+                 f->nodes[next].site == *sites))
             next++;
         if (next == MAX_NODES)
             return NULL;

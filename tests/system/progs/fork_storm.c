@@ -17,7 +17,10 @@
 
 #include <sonde/sonde.h>
 
-enum { THREADS = 4, NAMES = 500 }; /* all paths together stay below the 4,096 of a process */
+enum {
+    THREADS = 4,
+    NAMES = 500
+}; /* all paths together stay below the 4,096 of a process */
 static atomic_bool stop;
 static atomic_ulong busy;
 

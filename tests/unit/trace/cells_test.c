@@ -41,13 +41,27 @@ static void fold_more(struct bench *b, unsigned events)
         const unsigned site = SITE(prng_below(&b->random, 8));
         b->now += prng_below(&b->random, 1ULL << (1 + i % 30));
         switch (prng_below(&b->random, 8)) {
-        case 0: words_step(&w, 8, b->now); break;
-        case 1: words_value(&w, site, VALUE_ZONE, (double)i, b->now); break;
-        case 2: words_value(&w, site, VALUE_COUNTER, -(double)i, b->now); break;
-        case 3: words_op(&w, i, i, i, i, b->now); break;
-        case 4: words_span(&w, site, SPAN_END, 1, 5, 9, b->now); break;
-        case 5: words_end(&w, site, b->now); break;
-        default: words_begin(&w, site, b->now); break;
+        case 0:
+            words_step(&w, 8, b->now);
+            break;
+        case 1:
+            words_value(&w, site, VALUE_ZONE, (double)i, b->now);
+            break;
+        case 2:
+            words_value(&w, site, VALUE_COUNTER, -(double)i, b->now);
+            break;
+        case 3:
+            words_op(&w, i, i, i, i, b->now);
+            break;
+        case 4:
+            words_span(&w, site, SPAN_END, 1, 5, 9, b->now);
+            break;
+        case 5:
+            words_end(&w, site, b->now);
+            break;
+        default:
+            words_begin(&w, site, b->now);
+            break;
         }
         if (prng_below(&b->random, 20) == 0) {
             fold_words(b->fold, (unsigned)prng_below(&b->random, 40), w.data, w.count,
@@ -253,7 +267,8 @@ static void cells_that_cannot_be_right_are_left_out(void **state)
     chunk->owner ^= 0xff00;
     f = load(b, &bad);
     assert_int_equal(bad, 1);
-    assert_int_equal(f->nodes[FIRST_NODE].stats.count, b->fold->nodes[FIRST_NODE].stats.count);
+    assert_int_equal(f->nodes[FIRST_NODE].stats.count,
+                     b->fold->nodes[FIRST_NODE].stats.count);
     fold_free(f);
     chunk->owner ^= 0xff00;
 

@@ -183,7 +183,8 @@ static void a_directory_s_block_is_made_once(void **state)
     assert_int_equal(tracefile_need(&t->file, h->nodes, 3, BLOCK_NODES), 0);
     const uint32_t block = h->nodes[3];
     assert_int_equal(block, FIRST_BLOCKS);
-    assert_int_equal(*tracefile_entry(&t->file, block), block_word(BLOCK_NODES, 0, 0, 0));
+    assert_int_equal(*tracefile_entry(&t->file, block),
+                     block_word(BLOCK_NODES, 0, 0, 0));
     assert_int_equal(tracefile_need(&t->file, h->nodes, 3, BLOCK_NODES), 0);
     assert_int_equal(h->nodes[3], block);
     assert_int_equal(t->control->used_blocks, FIRST_BLOCKS + 1);

@@ -206,8 +206,9 @@ static inline void model_value(struct model *m, int node, unsigned name, unsigne
                                double x, uint64_t ticks)
 {
     size_t i = 0;
-    while (i < m->value_count && (m->values[i].node != node || m->values[i].name != name ||
-                                  m->values[i].kind != kind))
+    while (i < m->value_count &&
+           (m->values[i].node != node || m->values[i].name != name ||
+            m->values[i].kind != kind))
         i++;
     if (i == MAX_VALUES)
         return;
@@ -230,7 +231,8 @@ static inline void model_span(struct model *m, const uint64_t *p, uint64_t now)
     const unsigned kind = p[0] >> 24 & 0xff;
     if (kind != SPAN_BEGIN && kind != SPAN_END)
         return;
-    const int at = model_child(m, model_reserved(NODE_SPANS), (p[0] >> 32) & (MAX_SITES - 1));
+    const int at = model_child(m, model_reserved(NODE_SPANS),
+                               (p[0] >> 32) & (MAX_SITES - 1));
     struct model_node *n = &m->nodes[at];
     n->begun += kind == SPAN_BEGIN;
     if (kind == SPAN_BEGIN)
@@ -284,15 +286,20 @@ static inline void model_long(struct model *m, unsigned lane, unsigned tag,
 static inline unsigned model_payload(unsigned tag)
 {
     switch (tag) {
-    case TAG_VALUE: return 2;
-    case TAG_OP: return 4;
-    case TAG_SPAN: return 3;
+    case TAG_VALUE:
+        return 2;
+    case TAG_OP:
+        return 4;
+    case TAG_SPAN:
+        return 3;
     case TAG_STEP:
     case TAG_THREAD:
     case TAG_MARK:
     case TAG_LOST:
-    case TAG_FILTERED: return 1;
-    default: return 0;
+    case TAG_FILTERED:
+        return 1;
+    default:
+        return 0;
     }
 }
 
@@ -307,7 +314,8 @@ static inline void model_words(struct model *m, unsigned lane, const uint64_t *w
             continue;
         const uint64_t near = base > l->last ? base : l->last;
         const uint64_t ahead = ((words[i] >> 16) - near) & 0xffffffffffffULL;
-        const uint64_t full = ahead >> 47 ? near - ((1ULL << 48) - ahead) : near + ahead;
+        const uint64_t full = ahead >> 47 ? near - ((1ULL << 48) - ahead)
+                                          : near + ahead;
         const uint64_t now = full > l->last ? full : l->last;
         const unsigned need = model_payload(tag);
         uint64_t p[4];

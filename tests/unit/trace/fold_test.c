@@ -82,8 +82,8 @@ static void match_nodes(const struct fold *f, const struct model *m, unsigned *r
         const int parent = m->nodes[i].parent;
         const unsigned above = parent < 0 ? (unsigned)-(parent + 2) : ret_at[parent];
         unsigned at = FIRST_NODE;
-        while (at < f->node_count && (f->nodes[at].parent != above ||
-                                      f->nodes[at].site != m->nodes[i].site))
+        while (at < f->node_count &&
+               (f->nodes[at].parent != above || f->nodes[at].site != m->nodes[i].site))
             at++;
         if (at == f->node_count)
             fail_msg("the fold lacks path %zu (site %u)", i, m->nodes[i].site);
@@ -119,9 +119,9 @@ static void same_values(const struct fold *f, const struct model *m, const unsig
                               : v->node < 0            ? (unsigned)-(v->node + 2)
                                                        : at[v->node];
         unsigned k = 0;
-        while (k < f->value_count && (f->values[k].node != node ||
-                                      f->values[k].name != v->name ||
-                                      f->values[k].kind != v->kind))
+        while (k < f->value_count &&
+               (f->values[k].node != node || f->values[k].name != v->name ||
+                f->values[k].kind != v->kind))
             k++;
         assert_true(k < f->value_count);
         const struct value_stats *s = &f->values[k].stats;
@@ -133,8 +133,8 @@ static void same_values(const struct fold *f, const struct model *m, const unsig
 }
 
 /* Self time as the model attributed it, against total less children. */
-static void self_and_children_make_the_total(const struct fold *f, const struct model *m,
-                                             const unsigned *at)
+static void self_and_children_make_the_total(const struct fold *f,
+                                             const struct model *m, const unsigned *at)
 {
     uint64_t *children = calloc(MAX_NODES, sizeof *children);
     for (unsigned i = FIRST_NODE; i < f->node_count; i++)
@@ -142,7 +142,8 @@ static void self_and_children_make_the_total(const struct fold *f, const struct 
     for (size_t i = 0; i < m->node_count; i++) {
         if (f->nodes[at[i]].parent == NODE_SPANS)
             continue;
-        assert_int_equal(f->nodes[at[i]].stats.total, children[at[i]] + m->nodes[i].self);
+        assert_int_equal(f->nodes[at[i]].stats.total,
+                         children[at[i]] + m->nodes[i].self);
     }
     free(children);
 }
@@ -235,41 +236,68 @@ static void put_record(struct generator *g)
     const unsigned name = SITE(100 + g->lane); /* of this lane: sums in any order */
     uint64_t wall;
     switch (chance(g, 7)) {
-    case 0: words_value(g->w, name, VALUE_ZONE, (double)chance(g, 99), later(g)); break;
-    case 1: words_value(g->w, name, VALUE_METRIC, (double)chance(g, 9), later(g)); break;
-    case 2: words_step(g->w, chance(g, 64), later(g)); break;
+    case 0:
+        words_value(g->w, name, VALUE_ZONE, (double)chance(g, 99), later(g));
+        break;
+    case 1:
+        words_value(g->w, name, VALUE_METRIC, (double)chance(g, 9), later(g));
+        break;
+    case 2:
+        words_step(g->w, chance(g, 64), later(g));
+        break;
     case 3:
         if (g->lane < ROOT_NODES - 1) /* "before" and "after" are the last ones' */
             words_op(g->w, chance(g, 1000), 5, (uint32_t)chance(g, 100),
                      (uint32_t)chance(g, 1000), later(g));
         break;
-    case 4: words_span(g->w, SITE(chance(g, 3)), SPAN_BEGIN, 1, 0, 0, later(g)); break;
+    case 4:
+        words_span(g->w, SITE(chance(g, 3)), SPAN_BEGIN, 1, 0, 0, later(g));
+        break;
     case 5:
         wall = chance(g, 1000);
         words_span(g->w, SITE(chance(g, 3)), SPAN_END, 1, chance(g, wall + 1), wall,
                    later(g));
         break;
     default:
-        words_record(g->w, TAG_FILTERED, later(g), (const uint64_t[]){ chance(g, 9) }, 1);
+        words_record(g->w, TAG_FILTERED, later(g), (const uint64_t[]){ chance(g, 9) },
+                     1);
     }
 }
 
 static void put_trouble(struct generator *g)
 {
     switch (chance(g, 10)) {
-    case 0: words_end(g->w, SITE(50), later(g)); break;            /* orphan */
-    case 1: g->depth -= chance(g, g->depth + 1); break;            /* ends lost */
-    case 2: words_begin(g->w, any_site(g), g->now - 40); break;    /* a handler */
-    case 3: words_put(g->w, chance(g, 1 << 20) << 16 | TAG_CONT); break;
-    case 4: words_tag(g->w, TAG_SPAN, later(g)); break;            /* no payload */
-    case 5: words_tag(g->w, 11 + (unsigned)chance(g, 5), later(g)); break; /* unknown */
-    case 6: words_put(g->w, 0); break;
-    case 7: words_put(g->w, TAG_PAD); break;
+    case 0:
+        words_end(g->w, SITE(50), later(g));
+        break; /* orphan */
+    case 1:
+        g->depth -= chance(g, g->depth + 1);
+        break; /* ends lost */
+    case 2:
+        words_begin(g->w, any_site(g), g->now - 40);
+        break; /* a handler */
+    case 3:
+        words_put(g->w, chance(g, 1 << 20) << 16 | TAG_CONT);
+        break;
+    case 4:
+        words_tag(g->w, TAG_SPAN, later(g));
+        break; /* no payload */
+    case 5:
+        words_tag(g->w, 11 + (unsigned)chance(g, 5), later(g));
+        break; /* unknown */
+    case 6:
+        words_put(g->w, 0);
+        break;
+    case 7:
+        words_put(g->w, TAG_PAD);
+        break;
     case 8:
         words_thread(g->w, (uint32_t)chance(g, 9999), later(g));
         g->depth = 0;
         break;
-    default: g->now += 1ULL << 44; break; /* asleep for hours */
+    default:
+        g->now += 1ULL << 44;
+        break; /* asleep for hours */
     }
 }
 
@@ -305,8 +333,8 @@ static void release_stream(struct stream *s)
 
 /* Feeds the stream from item `from` to item `to` as one block whose base is anywhere
  * between the event before it and a little after its first. */
-static void fold_piece(struct fold *f, unsigned lane, const struct stream *s, size_t from,
-                       size_t to, struct prng *random)
+static void fold_piece(struct fold *f, unsigned lane, const struct stream *s,
+                       size_t from, size_t to, struct prng *random)
 {
     const size_t a = from < s->cut_count ? s->cuts[from] : s->words.count;
     const size_t b = to < s->cut_count ? s->cuts[to] : s->words.count;
@@ -498,7 +526,7 @@ static void a_signal_handler_s_step_back_in_time_costs_nothing(void **state)
 {
     struct pair *p = *state;
     words_begin(&p->words, SITE(0), 1000);
-    words_end(&p->words, SITE(0), 1200);  /* reserved before the handler, written … */
+    words_end(&p->words, SITE(0), 1200); /* reserved before the handler, written … */
     words_zone(&p->words, SITE(1), 1150, 1180); /* … after it */
     words_zone(&p->words, SITE(0), 1300, 1400);
     feed(p, 0, 1000);
@@ -529,8 +557,8 @@ static void a_lost_end_closes_its_zone_at_the_event_before(void **state)
 static void payload_without_its_head_and_heads_without_payload_are_skipped(void **state)
 {
     struct pair *p = *state;
-    static const unsigned tags[] = { TAG_VALUE, TAG_STEP, TAG_THREAD, TAG_OP, TAG_SPAN,
-                                     TAG_MARK,  TAG_LOST, TAG_FILTERED };
+    static const unsigned tags[] = { TAG_VALUE, TAG_STEP, TAG_THREAD, TAG_OP,
+                                     TAG_SPAN,  TAG_MARK, TAG_LOST,   TAG_FILTERED };
     words_begin(&p->words, SITE(0), 1000);
     words_put(&p->words, 77ULL << 16 | TAG_CONT);
     for (unsigned i = 0; i < 8; i++)
@@ -631,7 +659,8 @@ static void the_last_value_is_the_latest_whichever_lane_is_folded_first(void **s
         words_value(&lanes[0], SITE(1), VALUE_METRIC, 7, 2000);
         words_value(&lanes[1], SITE(1), VALUE_METRIC, 9, 3000);
         for (unsigned i = 0; i < 2; i++)
-            fold_words(f, i ^ first, lanes[i ^ first].data, lanes[i ^ first].count, 1000);
+            fold_words(f, i ^ first, lanes[i ^ first].data, lanes[i ^ first].count,
+                       1000);
         assert_true(f->values[0].stats.last == 9);
         words_release(&lanes[0]);
         words_release(&lanes[1]);

@@ -48,7 +48,8 @@ static int clear(void **state)
     return 0;
 }
 
-static uint32_t add_block(struct bench *b, unsigned lane, unsigned state, unsigned zones)
+static uint32_t add_block(struct bench *b, unsigned lane, unsigned state,
+                          unsigned zones)
 {
     struct words w = { 0 };
     const uint64_t base = b->now;
@@ -284,7 +285,8 @@ static void a_block_left_half_cleaned_is_cleaned(void **state)
     assert_int_equal(folder_pass(&b->folder, true, 100), 1);
     uint8_t *p = tracefile_block(&b->t.file, block);
     memset(p, 0, 20000);
-    *tracefile_entry(&b->t.file, block) = block_word(BLOCK_EVENTS, STATE_CLEANING, 0, 0);
+    *tracefile_entry(&b->t.file, block) = block_word(BLOCK_EVENTS, STATE_CLEANING, 0,
+                                                     0);
     all_is_counted(b);
     folder_init(&next, &b->t.file);
     (void)add_block(b, 0, STATE_SEALED, 1);
@@ -492,7 +494,7 @@ static void a_file_that_may_not_grow_is_used_again(void **state)
 
 int main(void)
 {
-#define ONE(test) cmocka_unit_test_setup_teardown(test, make, clear)
+#define ONE(test)   cmocka_unit_test_setup_teardown(test, make, clear)
 #define SMALL(test) cmocka_unit_test_setup_teardown(test, make_small, clear)
     const struct CMUnitTest tests[] = {
         ONE(sealed_blocks_are_counted_and_marked),

@@ -327,8 +327,8 @@ static void run_to_return(struct stepper *p, uint64_t sp)
 {
     struct user_regs_struct r;
     errno = 0;
-    const uint64_t back =
-        (uint64_t)ptrace(PTRACE_PEEKDATA, p->pid, (void *)(uintptr_t)sp, NULL);
+    const uint64_t back = (uint64_t)ptrace(PTRACE_PEEKDATA, p->pid,
+                                           (void *)(uintptr_t)sp, NULL);
     void *at = (void *)(uintptr_t)back;
     const long code = ptrace(PTRACE_PEEKTEXT, p->pid, at, NULL);
     assert_int_equal(errno, 0);
@@ -346,7 +346,8 @@ static void run_to_return(struct stepper *p, uint64_t sp)
 /* Functions that write nothing to the file. */
 static bool is_dull(uint64_t ip)
 {
-    return ip == (uint64_t)(uintptr_t)fold_words || ip == (uint64_t)(uintptr_t)crc32c ||
+    return ip == (uint64_t)(uintptr_t)fold_words ||
+           ip == (uint64_t)(uintptr_t)crc32c_words ||
            ip == (uint64_t)(uintptr_t)cells_load;
 }
 

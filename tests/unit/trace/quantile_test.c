@@ -94,7 +94,9 @@ static void put(struct sample *s, uint64_t ticks)
 static void constants(void **state)
 {
     (void)state;
-    static const uint64_t values[] = { 0, 1, 63, 64, 127, 129, 12345, (1ULL << 33) + 1 };
+    static const uint64_t values[] = {
+        0, 1, 63, 64, 127, 129, 12345, (1ULL << 33) + 1
+    };
     for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
         struct sample *s = new_sample(v);
         for (int i = 0; i < 500; i++)
@@ -147,7 +149,8 @@ static void powers_of_two_and_their_neighbours(void **state)
     (void)state;
     struct sample *s = new_sample(4);
     while (s->count < COUNT)
-        put(s, (1ULL << (1 + prng_below(&s->random, 40))) + prng_below(&s->random, 3) - 1);
+        put(s,
+            (1ULL << (1 + prng_below(&s->random, 40))) + prng_below(&s->random, 3) - 1);
     check_quantiles("powers of two", s);
     free(s);
 }

@@ -28,9 +28,10 @@ struct file {
     struct clock_table clock; /* so that no time goes into looking at clocks */
 };
 
-static struct clock_reading readings[2] = { { 1ULL << 39, 1000000, 1000000, 1000000, 50 },
-                                            { 1ULL << 41, 9000000000, 9000000000,
-                                              9000000000, 50 } };
+static struct clock_reading readings[2] = {
+    { 1ULL << 39, 1000000, 1000000, 1000000, 50 },
+    { 1ULL << 41, 9000000000, 9000000000, 9000000000, 50 }
+};
 
 static struct file read_file(const char *path)
 {
@@ -103,15 +104,19 @@ static void say(const char *what)
     assert_true(tried > 100);
 }
 
-/* Changes one byte in several ways, one at a time. */
+/* One bit of the byte, or all of them. */
+static uint8_t changed(uint8_t old, struct prng *random)
+{
+    return old ^
+           (prng_below(random, 3) ? (uint8_t)(1u << prng_below(random, 8)) : 0xff);
+}
+
 static void try_byte(struct file *f, size_t at, struct prng *random)
 {
     const uint8_t old = f->bytes[at];
     if (EVERY > 1 && prng_below(random, EVERY))
         return;
-    f->bytes[at] = old ^ (uint8_t)(1u << prng_below(random, 8));
-    try_bytes(f, f->size);
-    f->bytes[at] = old == 0xff ? 0 : 0xff;
+    f->bytes[at] = changed(old, random);
     try_bytes(f, f->size);
     f->bytes[at] = old;
 }
@@ -157,7 +162,7 @@ static void raw_and_compacted_say_the_same(void **state)
     assert_int_equal(make_raw(&raw), 0);
     assert_int_equal(make_packed(&packed), 0);
     const struct totals a = totals_of(raw), b = totals_of(packed);
-    assert_true(a.zones > 50 && a.events > 100 && a.lanes == 3);
+    assert_true(a.zones > 20 && a.events > 100 && a.lanes == 3);
     assert_true(a.zones == b.zones && a.total_ns == b.total_ns && a.values == b.values);
     assert_int_equal(a.nodes, b.nodes);
     assert_int_equal(a.lanes, b.lanes);
@@ -202,16 +207,16 @@ static void try_zeros(struct file *f, struct prng *random)
 {
     const struct trace_head *h = (const struct trace_head *)f->bytes;
     for (unsigned i = 0; i < 6; i++) { /* the next entries of each directory */
-        const uint32_t *dirs[] = { h->table,  h->sites,  h->strings, h->lanes,
-                                   h->nodes,  h->chunks, h->values };
+        const uint32_t *dirs[] = { h->table, h->sites,  h->strings, h->lanes,
+                                   h->nodes, h->chunks, h->values };
         const size_t at = (size_t)((const uint8_t *)(dirs[i] + 1) - f->bytes);
         try_range(f, at, at + 16, random);
     }
     try_range(f, BLOCK_SIZE, BLOCK_SIZE + sizeof(struct trace_live), random);
     const size_t nodes = (size_t)h->nodes[0] * BLOCK_SIZE;
     try_range(f, nodes + 36 * (size_t)512, nodes + 37 * (size_t)512, random);
-    try_range(f, nodes + FIRST_NODE * (size_t)512, nodes + (FIRST_NODE + 1) * (size_t)512,
-              random);
+    try_range(f, nodes + FIRST_NODE * (size_t)512,
+              nodes + (FIRST_NODE + 1) * (size_t)512, random);
     const size_t lanes = (size_t)h->lanes[0] * BLOCK_SIZE;
     try_range(f, lanes + offsetof(struct lane_cell, seq),
               lanes + offsetof(struct lane_cell, frames) + 64, random);
@@ -274,12 +279,9 @@ static void any_byte_of_a_compacted_file_changed_behind_its_crc(void **state)
             const uint8_t old = f->bytes[i];
             if (EVERY > 1 && prng_below(&random, EVERY))
                 continue;
-            for (unsigned way = 0; way < 2; way++) {
-                f->bytes[i] = way ? (uint8_t)~old
-                                  : old ^ (uint8_t)(1u << prng_below(&random, 8));
-                fix_crc(f, at);
-                try_bytes(f, f->size);
-            }
+            f->bytes[i] = changed(old, &random);
+            fix_crc(f, at);
+            try_bytes(f, f->size);
             f->bytes[i] = old;
         }
         fix_crc(f, at);
@@ -309,7 +311,7 @@ static void changed_events_are_noticed(void **state)
 
 int main(void)
 {
-#define RAW(test) cmocka_unit_test_setup_teardown(test, make_raw, clear)
+#define RAW(test)    cmocka_unit_test_setup_teardown(test, make_raw, clear)
 #define PACKED(test) cmocka_unit_test_setup_teardown(test, make_packed, clear)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raw_and_compacted_say_the_same),

@@ -217,12 +217,9 @@ static void a_zone_of_a_common_loop_takes_at_most_seven_bytes(void **state)
     static const struct {
         const char *name;
         void (*round)(struct loop *);
-    } loops[] = { { "tight", tight_loop },
-                  { "loader", loader_loop },
-                  { "layers", layers_loop },
-                  { "slow", slow_loop },
-                  { "paused", paused_loop },
-                  { "random", random_loop } };
+    } loops[] = { { "tight", tight_loop },   { "loader", loader_loop },
+                  { "layers", layers_loop }, { "slow", slow_loop },
+                  { "paused", paused_loop }, { "random", random_loop } };
     double worst = 0;
     for (size_t i = 0; i < sizeof loops / sizeof loops[0]; i++) {
         const double bytes = bytes_per_zone(loops[i].round);
@@ -273,8 +270,8 @@ static void more_words_than_a_block_holds_are_refused(void **state)
     (void)state;
     enum { MANY = EVENTS_WORDS + 2 };
     uint8_t *bytes = calloc(MANY, 2); /* each word: a nibble 0 and a byte 0 */
-    assert_int_equal(decode_exactly(bytes, EVENTS_WORDS / 2 + EVENTS_WORDS, EVENTS_WORDS),
-                     0);
+    assert_int_equal(
+        decode_exactly(bytes, EVENTS_WORDS / 2 + EVENTS_WORDS, EVENTS_WORDS), 0);
     assert_int_equal(decode_exactly(bytes, MANY / 2 + MANY, MANY), SONDE_E_FORMAT);
     assert_int_equal(decode_exactly(bytes, MANY / 2 + MANY - 1, MANY - 1),
                      SONDE_E_FORMAT);
