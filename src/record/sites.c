@@ -26,9 +26,10 @@ static struct registry *registry;
 
 static const char OTHER_NAMES[] = "(other names)";
 
+/* Threads may come here at once, before there is a session and its locks. */
 static bool registry_ready(void)
 {
-    if (registry)
+    if (__atomic_load_n(&registry, __ATOMIC_ACQUIRE))
         return true;
     struct registry *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -42,15 +43,32 @@ static bool registry_ready(void)
     r->named[SITE_OTHER] = (struct sonde_site){ .word = SITE_OTHER << 1,
                                                 .id = SITE_OTHER,
                                                 .name = r->strings + 1 };
-    registry = r;
+    struct registry *none = NULL;
+    if (!__atomic_compare_exchange_n(&registry, &none, r, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        (void)munmap(r, sizeof *r); /* another thread was faster */
     return true;
 }
 
 /* ---- Looking up ------------------------------------------------------------------ */
 
+static const char ELLIPSIS[] = "\xE2\x80\xA6";
+enum { KEPT_NAME = MAX_NAME - sizeof ELLIPSIS };
+
+/* How much of a string is kept: all of it, or as many whole characters as leave room
+ * for an ellipsis. The answer is the same for a string that was cut already. */
+static size_t kept_length(const char *s)
+{
+    size_t len = strnlen(s, KEPT_NAME);
+    while (s[len] != '\0' && len > 0 && ((uint8_t)s[len] & 0xC0) == 0x80)
+        len--;
+    return len;
+}
+
 static uint32_t hash_string(uint32_t h, const char *s)
 {
-    for (unsigned i = 0; s && s[i] && i < MAX_NAME; i++)
+    size_t len = s ? kept_length(s) : 0;
+    for (size_t i = 0; i < len; i++)
         h = (h ^ (uint8_t)s[i]) * 16777619u;
     return h * 31 + 7;
 }
@@ -66,10 +84,13 @@ static uint32_t hash_spec(const struct site_spec *s)
     return (h ^ h >> 15) & (SITE_HASH - 1);
 }
 
-/* Names are cut to MAX_NAME − 1 bytes, so compare only those. */
 static bool same(uint32_t offset, const char *s)
 {
-    return strncmp(registry->strings + offset, s ? s : "", MAX_NAME - 4) == 0;
+    const char *stored = registry->strings + offset;
+    s = s ? s : "";
+    size_t len = kept_length(s);
+    return strncmp(stored, s, len) == 0 &&
+           strcmp(stored + len, s[len] == '\0' ? "" : ELLIPSIS) == 0;
 }
 
 static bool matches(uint32_t id, const struct site_spec *s)
@@ -178,15 +199,15 @@ static int64_t put_string(const char *s)
 {
     if (!s || !*s)
         return 0;
-    size_t len = strnlen(s, MAX_NAME - 4);
+    size_t len = kept_length(s);
     uint64_t at = registry->string_bytes;
     if (at + len + 4 > STRING_BYTES)
         return -1;
     char *p = registry->strings + at;
     memcpy(p, s, len);
     if (s[len] != '\0') { /* cut, and said so */
-        memcpy(p + len, "\xE2\x80\xA6", 3);
-        len += 3;
+        memcpy(p + len, ELLIPSIS, sizeof ELLIPSIS - 1);
+        len += sizeof ELLIPSIS - 1;
     }
     p[len] = '\0';
     registry->string_bytes = at + len + 1;
@@ -226,15 +247,18 @@ static uint32_t append(const struct site_spec *s)
     return id;
 }
 
-uint32_t sites_intern(const struct site_spec *spec)
+uint32_t sites_intern(const struct site_spec *given)
 {
+    struct site_spec spec = *given;
     if (!recorder.wiped || !registry_ready())
         return SITE_OTHER;
+    if (spec.phase < 0 || spec.phase >= SONDE_PHASE_COUNT)
+        spec.phase = SONDE_NO_PHASE;
     spin_lock(&recorder.wiped->sites_lock);
     hash_catch_up();
-    uint32_t id = find(spec);
+    uint32_t id = find(&spec);
     if (id == 0) {
-        id = append(spec);
+        id = append(&spec);
         if (id == SITE_OTHER && recorder_has_file())
             recorder_live()->names_lost++;
     }

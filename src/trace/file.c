@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sonde/sonde.h>
@@ -68,11 +69,11 @@ bool tracefile_owner_alive(const struct trace_head *head)
     return start != 0 && start == head->proc_start;
 }
 
-static void read_boot_id(uint8_t *ret_id)
+bool boot_id_read(uint8_t ret_id[16])
 {
     char text[64] = "";
     if (slurp("/proc/sys/kernel/random/boot_id", text, sizeof text) <= 0)
-        return;
+        return false;
     unsigned nibbles = 0;
     for (const char *p = text; *p && nibbles < 32; p++) {
         int v = *p >= '0' && *p <= '9'   ? *p - '0'
@@ -83,6 +84,7 @@ static void read_boot_id(uint8_t *ret_id)
         ret_id[nibbles / 2] = (uint8_t)(ret_id[nibbles / 2] << 4 | v);
         nibbles++;
     }
+    return nibbles == 32;
 }
 
 /* ---- Mapping ------------------------------------------------------------------- */
@@ -324,6 +326,57 @@ void tracefile_forked(void)
     __atomic_store_n(&own_lock, 0, __ATOMIC_RELAXED);
 }
 
+/* ---- Readers ------------------------------------------------------------------- */
+
+static int set_read_lock(int fd, short type)
+{
+    struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
+    return fcntl(fd, F_SETLK, &lock) == 0       ? 0
+           : errno == EAGAIN || errno == EACCES ? -EAGAIN
+                                                : -errno;
+}
+
+/* Inside the owner, fcntl would give a reader what a folder of ours holds, and take it
+ * away when the reader is done. There the word comes first. */
+static int try_read_lock(int fd, bool own)
+{
+    if (own && __atomic_exchange_n(&own_lock, 1, __ATOMIC_ACQUIRE))
+        return -EAGAIN;
+    int rc = set_read_lock(fd, F_RDLCK);
+    if (rc < 0 && own)
+        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+    return rc;
+}
+
+bool tracefile_read_lock(int fd, uint32_t owner)
+{
+    bool own = owner == (uint32_t)getpid();
+    for (int attempt = 0; attempt < 400; attempt++) {
+        int rc = try_read_lock(fd, own);
+        if (rc != -EAGAIN)
+            return rc == 0;
+        struct timespec ts = { 0, 2500000 };
+        (void)nanosleep(&ts, NULL);
+    }
+    return false;
+}
+
+void tracefile_read_unlock(int fd, uint32_t owner)
+{
+    (void)set_read_lock(fd, F_UNLCK);
+    if (owner == (uint32_t)getpid())
+        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Closing any descriptor of a file gives back all locks the process has on it. */
+void tracefile_read_close(int fd, uint32_t owner)
+{
+    bool locked = owner == (uint32_t)getpid() && tracefile_read_lock(fd, owner);
+    (void)close(fd);
+    if (locked)
+        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+}
+
 /* ---- Create, open, close ------------------------------------------------------- */
 
 static void fill_head(struct trace_head *h, const struct control *control,
@@ -339,7 +392,7 @@ static void fill_head(struct trace_head *h, const struct control *control,
     h->level = control->level;
     h->forked_from_ns = forked_from_ns;
     h->start = *now;
-    read_boot_id(h->boot_id);
+    (void)boot_id_read(h->boot_id);
     char exe[1024];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (n > 0) {

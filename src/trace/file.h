@@ -73,10 +73,20 @@ void tracefile_unlock(struct tracefile *file);
 /* In the child of a fork: nobody here holds the lock. */
 void tracefile_forked(void);
 
+/* For readers: no folder publishes or recycles between the two. They wait a second at
+ * most; false: a folder was stopped in the middle, read on regardless. `owner` is the
+ * head's pid: a reader inside that process shares its locks, which is why it must also
+ * close its descriptor with the third. */
+bool tracefile_read_lock(int fd, uint32_t owner);
+void tracefile_read_unlock(int fd, uint32_t owner);
+void tracefile_read_close(int fd, uint32_t owner);
+
 /* True when the process that owns the file still runs. */
 bool tracefile_owner_alive(const struct trace_head *head);
 /* Start time of a process in clock ticks since boot (0: no such process). */
 uint64_t process_start_ticks(uint32_t pid);
+/* The id of this boot of the machine, into zeroed bytes; false when not to be had. */
+bool boot_id_read(uint8_t ret_id[16]);
 /* Whether the process may still take blocks to lengthen its timeline: its own
  * blocks must be no more than what is left for everybody else. */
 bool tracefile_may_grow(const struct tracefile *file);

@@ -2,11 +2,10 @@
 #include "trace/image.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -439,21 +438,6 @@ static int load_packed(struct image *im)
     return 0;
 }
 
-/* A folder must not publish or recycle while we read; it is asked politely, and for
- * a moment only. Without the lock (a stopped folder) we read on regardless. */
-static void lock_shared(int fd, short type)
-{
-    struct flock lock = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1
-    };
-    for (int attempt = 0; attempt < 400; attempt++) {
-        if (fcntl(fd, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
-            return;
-        struct timespec ts = { 0, 2500000 };
-        (void)nanosleep(&ts, NULL);
-    }
-}
-
 int image_load(const struct source *source, struct image *ret_image)
 {
     struct image im = { .source = *source };
@@ -467,11 +451,14 @@ int image_load(const struct source *source, struct image *ret_image)
     if (version[0] != TRACE_MAJOR)
         return SONDE_E_VERSION;
     im.packed = magic == PACK_MAGIC;
-    if (source->fd >= 0 && !im.packed)
-        lock_shared(source->fd, F_RDLCK);
+    uint32_t owner = 0;
+    if (!source_read(source, offsetof(struct trace_head, pid), &owner, sizeof owner))
+        return -EIO;
+    bool locked = source->fd >= 0 && !im.packed &&
+                  tracefile_read_lock(source->fd, owner);
     int rc = im.packed ? load_packed(&im) : load_raw(&im);
-    if (source->fd >= 0 && !im.packed)
-        lock_shared(source->fd, F_UNLCK);
+    if (locked)
+        tracefile_read_unlock(source->fd, owner);
     if (rc < 0) {
         image_release(&im);
         return rc;

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "trace/file.h"
 #include "trace/image.h"
 
 struct trace {
@@ -56,21 +57,8 @@ static double mem_mb(uint32_t kb)
 
 static bool this_boot(const struct trace_head *head)
 {
-    struct buf b = BUF_INIT;
     uint8_t id[16] = { 0 };
-    unsigned n = 0;
-    if (file_read_all("/proc/sys/kernel/random/boot_id", 64, &b) == 0)
-        for (const char *p = b.data; *p && n < 32; p++) {
-            int v = *p >= '0' && *p <= '9'   ? *p - '0'
-                    : *p >= 'a' && *p <= 'f' ? *p - 'a' + 10
-                                             : -1;
-            if (v < 0)
-                continue;
-            id[n / 2] = (uint8_t)(id[n / 2] << 4 | v);
-            n++;
-        }
-    buf_release(&b);
-    return n == 32 && memcmp(id, head->boot_id, 16) == 0;
+    return boot_id_read(id) && memcmp(id, head->boot_id, sizeof id) == 0;
 }
 
 static int choose_clock(struct trace *t, const struct clock_table *clock)
@@ -409,6 +397,7 @@ void trace_free(struct trace *t)
 {
     if (!t)
         return;
+    uint32_t owner = t->image.packed ? 0 : t->image.head.pid;
     image_release(&t->image);
     clock_table_release(&t->own_clock);
     free(t->sites);
@@ -416,7 +405,7 @@ void trace_free(struct trace *t)
     free(t->frames);
     free(t->values);
     if (t->source.fd >= 0)
-        (void)close(t->source.fd);
+        tracefile_read_close(t->source.fd, owner);
     free((void *)(uintptr_t)t->source.memory);
     free(t);
 }
