@@ -16,23 +16,26 @@ def bench(*arguments, **more):
 
 
 def test_it_measures_what_it_says(tmp_path):
+    start = time.monotonic()
     answer = bench("-n", 8, "-w", 2, "sh", "-c", "echo x >> log; sleep 0.05", cwd=tmp_path)
+    took = time.monotonic() - start
     assert answer["schema"] == "sonde.bench/1"
     assert (answer["runs"], answer["warmup"]) == (8, 2)
     assert (tmp_path / "log").read_text() == "x\n" * 10
     wall = answer["wall_s"]
-    assert 0.05 <= wall["min"] <= wall["median"] <= wall["p95"] <= wall["max"] < 0.3
+    assert 0.05 <= wall["min"] <= wall["median"] <= wall["p95"] <= wall["max"]
     assert wall["ci95_low"] <= wall["mean"] <= wall["ci95_high"]
     values = answer["values"]["wall_s"]
     assert len(values) == 8
     assert abs(sum(values) / 8 - wall["mean"]) < 1e-9
-    assert answer["user_s"]["mean"] < 0.05
+    assert sum(values) <= took  # the runs are inside the command, however slow the machine
+    assert answer["user_s"]["mean"] < wall["mean"]
 
 
 def test_cpu_time_and_memory_are_the_commands(tmp_path):
     script = "x = bytearray(64 << 20)\nimport time\nwhile time.process_time() < 0.2: pass"
     answer = bench("-n", 2, "-w", 0, "/usr/bin/python3", "-c", script)
-    assert 0.18 < answer["user_s"]["mean"] + answer["system_s"]["mean"] < 1
+    assert 0.18 < answer["user_s"]["mean"] + answer["system_s"]["mean"] < 2
     assert 64 < answer["max_rss_mb"]["mean"] < 200
 
 
