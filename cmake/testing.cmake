@@ -39,7 +39,9 @@ function(add_unit_test source)
     target_link_libraries(${target} PRIVATE sonde_all PkgConfig::CMOCKA)
     add_test(NAME unit/${path} COMMAND ${target})
     set(labels unit)
-    if(layer MATCHES "^(trace|record)$" OR "${path}_" MATCHES "_threads_")
+    # Tests of damaged files have one thread and many rounds: TSan would only be slow.
+    if((layer MATCHES "^(trace|record)$" AND NOT name MATCHES "damage|kill_step") OR
+       "${path}_" MATCHES "_threads_")
         list(APPEND labels tsan)
     endif()
     describe_test(unit/${path} ${source} 60 "${labels}")

@@ -133,8 +133,8 @@ static bool fold_myself(void)
     int n = folder_pass(&recorder.self, true, 16);
     if (n > 0)
         __atomic_fetch_add(&recorder_live()->self_folds, (uint64_t)n, __ATOMIC_RELAXED);
-    if (n == -EAGAIN)
-        nap(); /* somebody else is at it */
+    if (n == -EAGAIN || n == 0)
+        nap(); /* somebody else is at it, or took what we had emptied */
     return n > 0 || n == -EAGAIN;
 }
 
@@ -164,7 +164,7 @@ static bool wait_for_block(struct lane *l, uint32_t *ret_block)
         if (waited < WAIT_FOLDER_NS && folder_at_work(100e6))
             nap();
         else
-            hope = fold_myself() && waited < WAIT_ALL_NS;
+            hope = fold_myself() ? waited < WAIT_ALL_NS : waited < 2 * WAIT_FOLDER_NS;
     }
     note_wait(start);
     return got;

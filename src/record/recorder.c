@@ -254,17 +254,17 @@ static void start_from_environment(void)
 
 static bool set_up(void)
 {
-    if (recorder.ready)
+    if (__atomic_load_n(&recorder.ready, __ATOMIC_ACQUIRE))
         return true;
     static uint32_t once; /* the wiped locks do not exist yet */
     spin_lock(&once);
-    if (!recorder.ready && map_memory() == 0) {
+    if (!recorder.ready && map_memory() == 0 && sites_prepare()) {
         start_from_environment();
         recorder.wiped->alive = recorder.on ? 0 : 1;
         __atomic_store_n(&recorder.ready, true, __ATOMIC_RELEASE);
     }
     spin_unlock(&once);
-    return recorder.ready;
+    return __atomic_load_n(&recorder.ready, __ATOMIC_ACQUIRE);
 }
 
 bool recorder_ensure(void)

@@ -105,6 +105,8 @@ struct site_spec {
 /* The number of a site, the same for the same spec; SITE_OTHER when there is no
  * room. In the file before it returns. */
 uint32_t sites_intern(const struct site_spec *spec);
+/* Makes the registry; once, before any other thread can ask for a site. */
+bool sites_prepare(void);
 /* Registers a static site: sets id and, unless it was switched off, word. */
 void sites_register(struct sonde_site *site);
 struct sonde_site *sites_named(const struct site_spec *spec);

@@ -18,7 +18,8 @@ const volatile uint32_t *record_gate(void)
  * itself. Returns whether there is a file to record into. */
 static bool ensure(void)
 {
-    if (recorder.ready && __atomic_load_n(&recorder.wiped->alive, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&recorder.ready, __ATOMIC_ACQUIRE) &&
+        __atomic_load_n(&recorder.wiped->alive, __ATOMIC_ACQUIRE))
         return recorder.on && !recorder.failed;
     sigset_t old;
     signals_block(&old);

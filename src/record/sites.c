@@ -50,6 +50,11 @@ static bool registry_ready(void)
     return true;
 }
 
+bool sites_prepare(void)
+{
+    return registry_ready();
+}
+
 /* ---- Looking up ------------------------------------------------------------------ */
 
 static const char ELLIPSIS[] = "\xE2\x80\xA6";

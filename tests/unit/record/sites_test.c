@@ -75,11 +75,27 @@ static void long_names_are_cut_with_an_ellipsis(void **state)
         const struct sonde_site *site = sonde_site_named(text, 0, NULL, NULL, NULL);
         const size_t kept = strlen(site->name);
         assert_true(kept < MAX_NAME);
-        if (kept == len)
+        if (len <= MAX_NAME - 4) {
             assert_string_equal(site->name, text);
-        else
-            assert_string_equal(site->name + kept - 3, "…");
+            continue;
+        }
+        assert_int_equal(kept, MAX_NAME - 1);
+        assert_string_equal(site->name + kept - 3, "…");
         assert_memory_equal(site->name, text, kept - 3);
+    }
+}
+
+static void characters_are_not_cut_in_two(void **state)
+{
+    (void)state;
+    for (unsigned shift = 0; shift < 3; shift++) {
+        char text[4096] = "";
+        memset(text, 'n', shift);
+        while (strlen(text) < 2000)
+            strcat(text, "€"); /* three bytes */
+        const struct sonde_site *site = sonde_site_named(text, 0, NULL, NULL, NULL);
+        assert_int_equal((strlen(site->name) - shift) % 3, 0);
+        assert_ptr_equal(sonde_site_named(text, 0, NULL, NULL, NULL), site);
     }
 }
 
@@ -269,6 +285,7 @@ int main(void)
         cmocka_unit_test(anything_else_gives_another_site),
         cmocka_unit_test(strange_phases_are_the_same_each_time),
         cmocka_unit_test(long_names_are_cut_with_an_ellipsis),
+        cmocka_unit_test(characters_are_not_cut_in_two),
         cmocka_unit_test(a_long_name_is_the_same_site_each_time),
         cmocka_unit_test(a_site_made_before_the_session_is_in_its_file),
         cmocka_unit_test(tags_and_parameters_are_kept),
