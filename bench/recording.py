@@ -27,6 +27,8 @@ OFF_ZONES = 50_000_000 if QUICK else 200_000_000
 # Twice around a trace of this size, and every block is a recycled one.
 MAX_TRACE = 32 << 20
 STEADY: dict[str, Any] = {"max_trace": MAX_TRACE, "warmup": 4_000_000}
+# The same for the default of 1 GiB, half of which one process may take.
+DEFAULT_STEADY: dict[str, Any] = {"warmup": 80_000_000}
 
 
 def check(directory: Path, expected: float) -> tuple[dict, str]:
@@ -169,6 +171,7 @@ def zone() -> Table:
         recorded("… SONDE_ZONE { }", 1.10, form="block", **STEADY),
         recorded("… libsonde.so", 1.10, binary="zone_so", **STEADY),
         recorded("… under sonde run", 1.10, **supervised, **STEADY),
+        recorded("… default trace, 1 GiB", 1.10, **DEFAULT_STEADY),
         recorded("… file still growing", 1.10, **growing),
         recorded(f"… file still growing {on_disk}", 1.10, where=DISK, **growing),
         recorded("drainer on the same core", 1.70, "process", drainer="same", **STEADY),

@@ -120,7 +120,7 @@ def test_the_zoo_is_counted_as_it_is(answer):
 
 def test_an_operation_has_what_a_plain_zone_has_not(answer):
     op = operation(answer, "experiment")
-    assert 0.0015 < op["cpu_s"] < 0.1
+    assert 0 < op["cpu_s"] < 0.1  # the spin is wall time: a busy machine gives less CPU
     assert op["mem_peak_mb"] >= op["mem_before_mb"] > 0
     assert op["custom"]["accuracy"]["last"] == 0.93
     assert operation(answer, "train")["cpu_s"] is None
