@@ -66,7 +66,7 @@ SONDE_API const char *sonde_phase_name(int phase);
  *
  * A site is a place that records zones. The macros make static ones;
  * sonde_site_named() makes them for names known only at run time. Only the
- * first field changes after registration. */
+ * first field changes after registration; the second is set once, before it. */
 struct sonde_site {
     uint32_t word;    /* ours: 0 until registered, and while switched off */
     uint32_t id;      /* ours: 0 until registered */
@@ -97,10 +97,16 @@ SONDE_API void sonde_site_enable(struct sonde_site *site, int enabled);
  * 8-byte slot of a block of 64 KiB that begins with 512 bytes of header, so an
  * address whose bits 9–15 are zero is outside the slots: a full block, or a lane
  * that is not ready (forked child, session over). Reserving is one instruction,
- * so a signal handler in between gets a slot of its own. */
+ * so a signal handler in between gets a slot of its own.
+ *
+ * `open` are the tags of the zones this thread is in, for those who ask on whose
+ * behalf something happens (allocations). A handler leaves depth as it found it. */
+enum { SONDE_OPEN_ZONES = 62 };
 struct sonde_lane {
     uint64_t cursor;
     uint64_t pad[7];
+    uint32_t depth; /* may exceed SONDE_OPEN_ZONES: then the innermost are not known */
+    uint16_t open[SONDE_OPEN_ZONES];
 };
 #define SONDE_GATE_OFF  1u
 #define SONDE_SLOT_MASK 0xFE00u
@@ -150,16 +156,66 @@ static inline int sonde_event_(struct sonde_lane *lane, uint64_t tag)
     return 1;
 }
 
+/* Kept to the lane's own thread, so plain stores will do; the barriers keep each in one
+ * piece for a handler. */
+static inline void sonde_push_(struct sonde_lane *lane, uint32_t tag)
+{
+    const uint32_t depth = lane->depth;
+    if (SONDE_LIKELY_(depth < SONDE_OPEN_ZONES))
+        lane->open[depth] = (uint16_t)tag;
+    __atomic_store_n(&lane->depth, depth + 1, __ATOMIC_RELAXED);
+}
+
+/* An end that is not the innermost zone's: it ends those inside as well, or none. */
+__attribute__((cold, noinline, unused)) static void
+sonde_pop_other_(struct sonde_lane *lane, uint32_t tag)
+{
+    if (lane->depth > SONDE_OPEN_ZONES) {
+        lane->depth--;
+        return;
+    }
+    for (uint32_t i = lane->depth; i-- > 0;)
+        if (lane->open[i] == (uint16_t)tag) {
+            lane->depth = i;
+            return;
+        }
+}
+
+static inline void sonde_pop_(struct sonde_lane *lane, uint32_t tag)
+{
+    const uint32_t inner = lane->depth - 1;
+    if (SONDE_LIKELY_(inner < SONDE_OPEN_ZONES && lane->open[inner] == tag))
+        __atomic_store_n(&lane->depth, inner, __ATOMIC_RELAXED);
+    else
+        sonde_pop_other_(lane, tag);
+}
+
+/* Whether a zone of this site is open on the lane, as far as that is known. */
+__attribute__((cold, noinline, unused)) static int
+sonde_is_open_(const struct sonde_lane *lane, const struct sonde_site *site)
+{
+    if (!lane || lane->depth > SONDE_OPEN_ZONES)
+        return lane != NULL;
+    for (uint32_t i = lane->depth; i-- > 0;)
+        if (lane->open[i] == (uint16_t)(site->id << 1))
+            return 1;
+    return 0;
+}
+
+/* Called unlikely so that off is a branch not taken; on, a jump is hidden behind the
+ * reading of the clock. */
 static inline int sonde_on_(void)
 {
-    return *sonde_gate_ != SONDE_GATE_OFF;
+    return __builtin_expect(*sonde_gate_ != SONDE_GATE_OFF, 0);
 }
 
 static inline void sonde_begin_on_(struct sonde_site *site)
 {
     struct sonde_lane *lane = sonde_lane_;
     uint32_t word = __atomic_load_n(&site->word, __ATOMIC_RELAXED);
-    if (!SONDE_LIKELY_(lane && word && sonde_event_(lane, word)))
+    if (SONDE_LIKELY_(lane && word && sonde_event_(lane, word)))
+        sonde_push_(lane, word);
+    else if (word || !site->id) /* else it is switched off */
         sonde_begin_slow_(site);
 }
 
@@ -167,7 +223,9 @@ static inline void sonde_end_on_(struct sonde_site *site)
 {
     struct sonde_lane *lane = sonde_lane_;
     uint32_t word = __atomic_load_n(&site->word, __ATOMIC_RELAXED);
-    if (!SONDE_LIKELY_(lane && word && sonde_event_(lane, word | 1)))
+    if (SONDE_LIKELY_(lane && word && sonde_event_(lane, word | 1)))
+        sonde_pop_(lane, word);
+    else if (word || sonde_is_open_(lane, site)) /* begun before it was switched off */
         sonde_end_slow_(site);
 }
 

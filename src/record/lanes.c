@@ -364,6 +364,7 @@ static struct lane *join(void)
         return NULL;
     l->index = (uint32_t)(l - recorder.wiped->lanes);
     l->tid = tid;
+    l->depth = 0;
     watch_exit(l);
     mine = l;
     sonde_lane_ = (struct sonde_lane *)l;
@@ -494,12 +495,23 @@ static void filtered_event(uint32_t tag)
     signals_restore(&old);
 }
 
+bool lanes_is_open(const struct sonde_site *site)
+{
+    return sonde_is_open_((const struct sonde_lane *)mine, site);
+}
+
+/* The zones a thread is in are known even while it has no room for events. */
 void lanes_event(uint32_t tag)
 {
     if (recorder.slow && recorder.control->min_zone_ticks)
         filtered_event(tag);
     else
         write_event(tag, ticks_now());
+    struct sonde_lane *lane = (struct sonde_lane *)mine;
+    if (lane && tag & 1)
+        sonde_pop_(lane, tag - 1);
+    else if (lane)
+        sonde_push_(lane, tag);
 }
 
 /* Slots that a record reserved at the end of a block and cannot use. */

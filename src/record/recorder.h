@@ -15,6 +15,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <sonde/sonde.h>
@@ -37,8 +38,13 @@ struct lane {
     uint64_t held_ticks; /* a begin that waits to see whether its zone is short */
     uint32_t held_tag;
     uint32_t refusals; /* in a row: how often no block was to be had */
+    uint32_t depth;    /* sonde_lane.depth, .open */
+    uint16_t open[SONDE_OPEN_ZONES];
 };
-_Static_assert(sizeof(struct lane) == sizeof(struct sonde_lane), "same object");
+_Static_assert(sizeof(struct lane) == sizeof(struct sonde_lane) &&
+                   offsetof(struct lane, depth) == offsetof(struct sonde_lane, depth) &&
+                   offsetof(struct lane, open) == offsetof(struct sonde_lane, open),
+               "same object");
 
 /* Memory that a forked child finds zeroed (MADV_WIPEONFORK): a child sees at its
  * first slow path that it is one, however it was made (fork, clone, _Fork). */
@@ -119,6 +125,8 @@ const char *sites_string(uint32_t id); /* our copy of a site's name */
 struct lane *lanes_mine(void);
 /* Records one begin or end, through the slow path. */
 void lanes_event(uint32_t tag);
+/* Whether this thread is in a zone of the site. */
+bool lanes_is_open(const struct sonde_site *site);
 /* A lane that is not ready must fail the slot test for ever, although each failed
  * attempt moves its cursor on by a word. */
 static inline void lane_rewind(struct sonde_lane *lane)

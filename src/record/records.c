@@ -48,7 +48,8 @@ static void record_edge(struct sonde_site *site, struct sonde_lane **slot, uint3
         return;
     if (!__atomic_load_n(&site->id, __ATOMIC_RELAXED))
         register_site(site);
-    else if (!end && !__atomic_load_n(&site->word, __ATOMIC_RELAXED))
+    else if (!__atomic_load_n(&site->word, __ATOMIC_RELAXED) &&
+             !(end && lanes_is_open(site)))
         return; /* switched off; an end may belong to a begin before that */
     lanes_event(site->id << 1 | end);
     if (!*slot)

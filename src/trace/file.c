@@ -277,104 +277,140 @@ bool tracefile_may_grow(const struct tracefile *f)
     return own < f->cap_blocks && used < max && own < max - used;
 }
 
-/* ---- Lock ---------------------------------------------------------------------- */
+/* ---- Lock ----------------------------------------------------------------------
+ * Two bytes of the file are locked with fcntl: the first by whoever folds, or shared
+ * by those who read; the second, shared, by readers that wait. A busy folder holds the
+ * first nearly all the time; it steps back when it sees the second. */
 
-static int set_lock(struct tracefile *f, short type)
+enum { FOLD_BYTE = 0, WAIT_BYTE = 1 };
+#define READER_PATIENCE_NS 1e9 /* how long each gives way to the other */
+
+static int set_lock(int fd, short type, off_t byte)
 {
     struct flock lock = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1
+        .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
     };
     int rc;
     do {
-        rc = fcntl(f->fd, F_SETLK, &lock);
+        rc = fcntl(fd, F_SETLK, &lock);
     } while (rc != 0 && errno == EINTR);
     return rc == 0 ? 0 : errno == EACCES ? -EAGAIN : -errno;
 }
 
 /* fcntl locks belong to processes. Between threads of the process that owns the file
- * (a recording thread that folds, the drain thread) this word decides. */
-static uint32_t own_lock;
+ * (a recording thread that folds, the drain thread, a reader) these words decide. */
+static uint32_t own_lock, own_readers;
 
-static bool is_own(const struct tracefile *f)
+static bool is_own(uint32_t owner)
 {
-    return tracefile_head(f)->pid == (uint32_t)getpid();
+    return owner == (uint32_t)getpid();
+}
+
+static bool own_try(bool own)
+{
+    return !own || !__atomic_exchange_n(&own_lock, 1, __ATOMIC_ACQUIRE);
+}
+
+static void own_give(bool own)
+{
+    if (own)
+        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+}
+
+static bool reader_waits(const struct tracefile *f, bool own)
+{
+    if (own && __atomic_load_n(&own_readers, __ATOMIC_RELAXED))
+        return true;
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = WAIT_BYTE, .l_len = 1
+    };
+    return fcntl(f->fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* True when a reader should go first. One that is stopped is not waited for long. */
+static bool give_way(struct tracefile *f, bool own)
+{
+    uint64_t since = __atomic_load_n(&f->gave_way, __ATOMIC_RELAXED), now = ticks_now();
+    if (!reader_waits(f, own)) {
+        __atomic_store_n(&f->gave_way, 0, __ATOMIC_RELAXED);
+        return false;
+    }
+    if (since == 0)
+        __atomic_store_n(&f->gave_way, since = now, __ATOMIC_RELAXED);
+    return (double)(now - since) < READER_PATIENCE_NS * ticks_per_ns();
 }
 
 int tracefile_lock(struct tracefile *f)
 {
-    bool own = is_own(f);
-    if (own && __atomic_exchange_n(&own_lock, 1, __ATOMIC_ACQUIRE))
-        return -EAGAIN;
+    bool own = is_own(tracefile_head(f)->pid);
     int rc = check_fd(f);
-    if (rc == 0)
-        rc = set_lock(f, F_WRLCK);
-    if (rc < 0 && own)
-        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+    if (rc < 0)
+        return rc;
+    if (give_way(f, own) || !own_try(own))
+        return -EAGAIN;
+    rc = set_lock(f->fd, F_WRLCK, FOLD_BYTE);
+    if (rc < 0)
+        own_give(own);
     return rc;
 }
 
 void tracefile_unlock(struct tracefile *f)
 {
     if (check_fd(f) == 0)
-        (void)set_lock(f, F_UNLCK);
-    if (is_own(f))
-        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+        (void)set_lock(f->fd, F_UNLCK, FOLD_BYTE);
+    own_give(is_own(tracefile_head(f)->pid));
 }
 
 void tracefile_forked(void)
 {
     __atomic_store_n(&own_lock, 0, __ATOMIC_RELAXED);
-}
-
-/* ---- Readers ------------------------------------------------------------------- */
-
-static int set_read_lock(int fd, short type)
-{
-    struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
-    return fcntl(fd, F_SETLK, &lock) == 0       ? 0
-           : errno == EAGAIN || errno == EACCES ? -EAGAIN
-                                                : -errno;
+    __atomic_store_n(&own_readers, 0, __ATOMIC_RELAXED);
 }
 
 /* Inside the owner, fcntl would give a reader what a folder of ours holds, and take it
  * away when the reader is done. There the word comes first. */
 static int try_read_lock(int fd, bool own)
 {
-    if (own && __atomic_exchange_n(&own_lock, 1, __ATOMIC_ACQUIRE))
+    if (!own_try(own))
         return -EAGAIN;
-    int rc = set_read_lock(fd, F_RDLCK);
-    if (rc < 0 && own)
-        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+    int rc = set_lock(fd, F_RDLCK, FOLD_BYTE);
+    if (rc < 0)
+        own_give(own);
     return rc;
 }
 
 bool tracefile_read_lock(int fd, uint32_t owner)
 {
-    bool own = owner == (uint32_t)getpid();
-    for (int attempt = 0; attempt < 400; attempt++) {
-        int rc = try_read_lock(fd, own);
-        if (rc != -EAGAIN)
-            return rc == 0;
-        struct timespec ts = { 0, 2500000 };
-        (void)nanosleep(&ts, NULL);
-    }
-    return false;
+    const struct timespec nap = { 0, 1000000 };
+    const bool own = is_own(owner);
+    int rc = try_read_lock(fd, own);
+    if (rc != -EAGAIN)
+        return rc == 0;
+    if (own)
+        __atomic_add_fetch(&own_readers, 1, __ATOMIC_RELAXED);
+    (void)set_lock(fd, F_RDLCK, WAIT_BYTE);
+    const uint64_t start = ticks_now();
+    while ((rc = try_read_lock(fd, own)) == -EAGAIN &&
+           (double)(ticks_now() - start) < READER_PATIENCE_NS * ticks_per_ns())
+        (void)nanosleep(&nap, NULL);
+    (void)set_lock(fd, F_UNLCK, WAIT_BYTE);
+    if (own)
+        __atomic_sub_fetch(&own_readers, 1, __ATOMIC_RELAXED);
+    return rc == 0;
 }
 
 void tracefile_read_unlock(int fd, uint32_t owner)
 {
-    (void)set_read_lock(fd, F_UNLCK);
-    if (owner == (uint32_t)getpid())
-        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+    (void)set_lock(fd, F_UNLCK, FOLD_BYTE);
+    own_give(is_own(owner));
 }
 
 /* Closing any descriptor of a file gives back all locks the process has on it. */
 void tracefile_read_close(int fd, uint32_t owner)
 {
-    bool locked = owner == (uint32_t)getpid() && tracefile_read_lock(fd, owner);
+    bool locked = is_own(owner) && tracefile_read_lock(fd, owner);
     (void)close(fd);
-    if (locked)
-        __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
+    own_give(locked);
 }
 
 /* ---- Create, open, close ------------------------------------------------------- */

@@ -24,6 +24,7 @@ struct tracefile {
     uint64_t known_blocks; /* of them, known to exist in the file */
     int fd;
     uint64_t dev, ino; /* what fd must still refer to: programs close strangers' fds */
+    uint64_t gave_way; /* ticks since when a folder lets a reader go first, 0 none */
     struct control *control;
     char path[1024];
 };

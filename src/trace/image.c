@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -166,27 +167,77 @@ static void load_lane_names(struct image *im, struct block_cache *c)
 
 /* ---- Events ----------------------------------------------------------------------- */
 
-static int list_events(struct image *im, struct block_cache *c)
+/* The block table as it is now, one word for each block. */
+static int read_table(struct image *im, uint64_t **ret_words, uint32_t *ret_count)
 {
-    uint32_t blocks = im->live.next_block < c->count ? im->live.next_block : c->count;
-    im->events = calloc((size_t)blocks + 1, sizeof *im->events);
+    struct stat st;
+    if (im->source.fd >= 0 && fstat(im->source.fd, &st) == 0)
+        im->source.len = (uint64_t)st.st_size; /* it may have grown */
+    uint32_t count, tables[TABLE_DIR];
+    const uint64_t blocks = (im->source.len + BLOCK_SIZE - 1) / BLOCK_SIZE;
+    if (!source_read(&im->source, BLOCK_SIZE + offsetof(struct trace_live, next_block),
+                     &count, sizeof count) ||
+        !source_read(&im->source, offsetof(struct trace_head, table), tables,
+                     sizeof tables))
+        return -EIO;
+    if (count > blocks)
+        count = (uint32_t)blocks;
+    if (count > MAX_BLOCKS)
+        count = MAX_BLOCKS;
+    const uint32_t used = (count + TABLE_PER_BLOCK - 1) / TABLE_PER_BLOCK;
+    uint64_t *words = calloc((size_t)used * TABLE_PER_BLOCK + 1, sizeof *words);
+    bool good = words != NULL;
+    for (uint32_t i = 0; good && i < used; i++)
+        if (tables[i])
+            good = source_read(&im->source, (uint64_t)tables[i] * BLOCK_SIZE,
+                               words + (size_t)i * TABLE_PER_BLOCK, BLOCK_SIZE);
+    if (!good) {
+        const int rc = words ? -EIO : -ENOMEM;
+        free(words);
+        return rc;
+    }
+    *ret_words = words;
+    *ret_count = count;
+    return 0;
+}
+
+static bool holds_events(uint64_t w)
+{
+    const unsigned state = block_state(w);
+    return block_kind(w) == BLOCK_EVENTS && block_lane(w) < MAX_LANES &&
+           (state == STATE_OPEN || state == STATE_SEALED || state == STATE_FOLDED);
+}
+
+/* Threads go on taking blocks while we look: a later block may stand where we have not
+ * looked yet and an earlier one where we have. Everything up to the newest of a first
+ * look is there in a second. */
+static int list_events(struct image *im)
+{
+    uint32_t newest[MAX_LANES] = { 0 }, count;
+    uint64_t *words;
+    int rc = read_table(im, &words, &count);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 2; i < count; i++)
+        if (holds_events(words[i]) &&
+            block_seq(words[i]) > newest[block_lane(words[i])])
+            newest[block_lane(words[i])] = block_seq(words[i]);
+    free(words);
+    rc = read_table(im, &words, &count);
+    if (rc < 0)
+        return rc;
+    im->events = calloc((size_t)count + 1, sizeof *im->events);
+    for (uint32_t i = 2; im->events && i < count; i++)
+        if (holds_events(words[i]) &&
+            block_seq(words[i]) <= newest[block_lane(words[i])])
+            im->events[im->event_count++] = (struct event_block){
+                .lane = block_lane(words[i]),
+                .seq = block_seq(words[i]),
+                .offset = (uint64_t)i * BLOCK_SIZE
+            };
+    free(words);
     if (!im->events)
         return -ENOMEM;
-    for (uint32_t i = 2; i < blocks; i++) {
-        uint32_t table = im->head.table[i / TABLE_PER_BLOCK];
-        const uint8_t *p = table ? cached_block(c, table) : NULL;
-        uint64_t w = 0;
-        if (p)
-            memcpy(&w, p + (size_t)(i % TABLE_PER_BLOCK) * 8, 8);
-        unsigned state = block_state(w);
-        if (block_kind(w) != BLOCK_EVENTS || block_lane(w) >= MAX_LANES ||
-            (state != STATE_OPEN && state != STATE_SEALED && state != STATE_FOLDED))
-            continue;
-        im->events[im->event_count++] = (struct event_block){ .lane = block_lane(w),
-                                                              .seq = block_seq(w),
-                                                              .offset = (uint64_t)i *
-                                                                        BLOCK_SIZE };
-    }
     sort_events(im);
     return 0;
 }
@@ -291,7 +342,7 @@ static int load_raw(struct image *im)
     if (rc == 0)
         rc = load_sites(im, &cache);
     if (rc == 0)
-        rc = list_events(im, &cache);
+        rc = list_events(im);
     if (rc == 0)
         load_lane_names(im, &cache);
     cache_release(&cache);
