@@ -2,10 +2,11 @@
 set(sonde_recording base num trace record)
 set(sonde_reading model capture pipeline launch store analyse search tune present demo cli)
 
-# The folder's sources, main.c apart: tests bring their own main().
+# The folder's sources, main.c apart: tests bring their own main(). What stands in front
+# of libc (capture/interpose) is a library of its own (preload.cmake).
 function(layer_sources layer ret_sources)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${layer}/*.c)
-    list(FILTER sources EXCLUDE REGEX "/src/cli/main\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/src/(cli/main\\.c$|capture/interpose/)")
     set(${ret_sources} ${sources} PARENT_SCOPE)
 endfunction()
 

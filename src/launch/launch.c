@@ -100,6 +100,19 @@ static int open_trace(struct launch *l)
     return rc < 0 ? rc : drain_new(l->dir.path, l->control, &l->drain);
 }
 
+/* After this the launch stays where it is: captures point into it. */
+static void prepare_captures(struct launch *l)
+{
+    const struct capture_context context = {
+        .options = &l->options->capture,
+        .dir = l->dir.path,
+        .control = l->control,
+        .file = &l->file,
+        .level = l->options->level,
+    };
+    captures_prepare(&l->captures, &context);
+}
+
 int launch_prepare(struct launch *ret_launch, const struct launch_options *options)
 {
     struct launch l = { .options = options, .signals_taken = true };
@@ -116,11 +129,13 @@ int launch_prepare(struct launch *ret_launch, const struct launch_options *optio
         rc = runfile_write(&l.file, l.dir.path);
     if (rc == 0 && setenv("SONDE_RUN", l.dir.path, 1) < 0)
         rc = -errno;
-    if (rc < 0)
+    if (rc < 0) {
         launch_abandon(&l);
-    else
-        *ret_launch = l;
-    return rc;
+        return rc;
+    }
+    *ret_launch = l;
+    prepare_captures(ret_launch);
+    return 0;
 }
 
 void launch_abandon(struct launch *launch)
@@ -135,6 +150,7 @@ void launch_abandon(struct launch *launch)
 
 void launch_release(struct launch *launch)
 {
+    captures_release(&launch->captures);
     drain_free(launch->drain);
     control_unmap(launch->control);
     runfile_release(&launch->file);
@@ -169,6 +185,8 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     if (rc < 0)
         return rc;
     set_moments(launch);
+    captures_start(&launch->captures, launch->child.pid);
+    launch->capture_ns = 1;
     launch->file.pid = launch->child.pid;
     launch->file.pid_start = process_start_ticks((uint32_t)launch->child.pid);
     /* Only adoption after our death needs it: a full disk is no reason to stop, and
@@ -203,11 +221,14 @@ static void do_what_is_due(struct launch *l)
     }
     if (reached(&l->kill_ns, now))
         (void)kill(l->child.pid, SIGKILL);
+    if (reached(&l->capture_ns, now))
+        l->capture_ns = captures_tick(&l->captures, now);
 }
 
 static int64_t until_next_moment_us(const struct launch *l, int64_t pause_us)
 {
-    const uint64_t moments[] = { l->open_ns, l->shut_ns, l->terminate_ns, l->kill_ns };
+    const uint64_t moments[] = { l->open_ns, l->shut_ns, l->terminate_ns, l->kill_ns,
+                                 l->capture_ns };
     const uint64_t now = now_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
         if (moments[i] == 0)
@@ -287,6 +308,7 @@ static void record_usage(struct launch *l)
 int launch_finish(struct launch *launch)
 {
     struct runfile *f = &launch->file;
+    captures_finish(&launch->captures, launch->child.status);
     int finished = drain_finish(launch->drain, COMPACT_BELOW);
     struct drain_status status = { 0 };
     drain_status(launch->drain, &status);

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "launch/captures.h"
 #include "launch/child.h"
 #include "launch/rundir.h"
 #include "trace/runfile.h"
@@ -39,6 +40,7 @@ struct launch_options {
     uint64_t after_ns, duration_ns; /* window of time; 0 = none */
     uint64_t timeout_ns;            /* end the program then; 0 = never */
     bool lossy, redact;
+    struct capture_options capture;
 };
 
 struct launch {
@@ -51,6 +53,8 @@ struct launch {
     struct signals signals;
     bool signals_taken;
     struct child child;
+    struct captures captures;
+    uint64_t capture_ns; /* next tick of the captures, monotonic; 0: none */
     int drain_error;     /* first failure of a pass */
     uint64_t started_ns; /* monotonic, like the moments below; 0 = none or past */
     uint64_t open_ns, shut_ns, terminate_ns, kill_ns;

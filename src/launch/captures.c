@@ -1,0 +1,73 @@
+/* captures.c: the list, and how its rows are called. */
+#include "launch/captures.h"
+
+#include "base/error.h"
+
+/* In the order in which they are prepared and ticked. */
+static const struct capture_ops *const list[] = {
+    NULL, /* ends the list */
+};
+_Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
+               "room in struct captures");
+
+static void gave_up(struct captures *c, size_t i, int rc)
+{
+    runfile_note(c->context.file, "%s could not be captured: %s", list[i]->name,
+                 error_text(rc));
+    if (list[i]->release)
+        list[i]->release(c->one[i].state);
+    c->one[i].on = false;
+}
+
+void captures_prepare(struct captures *c, const struct capture_context *context)
+{
+    *c = (struct captures){ .context = *context };
+    for (size_t i = 0; list[i]; i++) {
+        c->one[i].on = true;
+        int rc = list[i]->prepare ? list[i]->prepare(&c->context, &c->one[i].state) : 0;
+        if (rc < 0)
+            gave_up(c, i, rc);
+    }
+}
+
+void captures_start(struct captures *c, pid_t pid)
+{
+    c->context.pid = pid;
+    for (size_t i = 0; list[i]; i++) {
+        if (!c->one[i].on)
+            continue;
+        int rc = list[i]->start ? list[i]->start(c->one[i].state, &c->context) : 0;
+        if (rc < 0)
+            gave_up(c, i, rc);
+        else
+            c->one[i].next_ns = list[i]->tick ? 1 : 0;
+    }
+}
+
+uint64_t captures_tick(struct captures *c, uint64_t now_ns)
+{
+    uint64_t soonest = 0;
+    for (size_t i = 0; list[i]; i++) {
+        if (c->one[i].on && c->one[i].next_ns && c->one[i].next_ns <= now_ns)
+            c->one[i].next_ns = list[i]->tick(c->one[i].state, now_ns);
+        const uint64_t next = c->one[i].on ? c->one[i].next_ns : 0;
+        if (next && (!soonest || next < soonest))
+            soonest = next;
+    }
+    return soonest;
+}
+
+void captures_finish(struct captures *c, int status)
+{
+    for (size_t i = 0; list[i]; i++)
+        if (c->one[i].on && list[i]->finish)
+            list[i]->finish(c->one[i].state, status);
+}
+
+void captures_release(struct captures *c)
+{
+    for (size_t i = 0; list[i]; i++)
+        if (c->one[i].on && list[i]->release)
+            list[i]->release(c->one[i].state);
+    *c = (struct captures){ 0 };
+}
