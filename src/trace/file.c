@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,28 +121,14 @@ static int map_file(struct tracefile *f, uint64_t want_blocks)
 static void refresh_size(struct tracefile *f)
 {
     struct stat st;
-    if (fstat(f->fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino)
+    if (fstat(f->fd, &st) == 0 && st.st_dev == f->id.dev && st.st_ino == f->id.ino)
         __atomic_store_n(&f->known_blocks, (uint64_t)st.st_size / BLOCK_SIZE,
                          __ATOMIC_RELAXED);
 }
 
-/* A program may close descriptors it does not know (daemons do) and reuse their
- * numbers: never act on one that is no longer our file. */
 static int check_fd(struct tracefile *f)
 {
-    struct stat st;
-    if (f->fd >= 0 && fstat(f->fd, &st) == 0 && st.st_dev == f->dev &&
-        st.st_ino == f->ino)
-        return 0;
-    int fd = open(f->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) != 0 || st.st_dev != f->dev || st.st_ino != f->ino) {
-        (void)close(fd);
-        return -ESTALE;
-    }
-    f->fd = fd;
-    return 0;
+    return ownfile_check(&f->fd, &f->id, f->path);
 }
 
 uint8_t *tracefile_block(struct tracefile *f, uint32_t block)
@@ -429,13 +414,7 @@ static void fill_head(struct trace_head *h, const struct control *control,
     h->forked_from_ns = forked_from_ns;
     h->start = *now;
     (void)boot_id_read(h->boot_id);
-    char exe[1024];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n > 0) {
-        exe[n] = '\0';
-        const char *slash = strrchr(exe, '/');
-        snprintf(h->exe, sizeof h->exe, "%.127s", slash ? slash + 1 : exe);
-    }
+    ownfile_exe(h->exe, sizeof h->exe);
     h->table[0] = 2;
     h->sites[0] = 3;
     h->strings[0] = 4;
@@ -467,35 +446,6 @@ static int lay_out(struct tracefile *f, uint64_t forked_from_ns,
     return 0;
 }
 
-static int create_exclusive(struct tracefile *f, const char *dir, uint64_t start_ns)
-{
-    for (int attempt = 0; attempt < 16; attempt++) {
-        uint32_t random = 0;
-        if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
-            random = (uint32_t)ticks_now() + (uint32_t)attempt;
-        int n = snprintf(f->path, sizeof f->path, "%s/%llu-%u-%08x.sonde", dir,
-                         (unsigned long long)start_ns, (unsigned)getpid(), random);
-        if (n < 0 || (size_t)n >= sizeof f->path)
-            return -ENAMETOOLONG;
-        f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (f->fd >= 0)
-            return 0;
-        if (errno != EEXIST)
-            return -errno;
-    }
-    return -EEXIST;
-}
-
-/* Keeps our descriptor out of the range programs like to use and close. */
-static void move_fd_up(struct tracefile *f)
-{
-    int high = fcntl(f->fd, F_DUPFD_CLOEXEC, 900);
-    if (high < 0)
-        return;
-    (void)close(f->fd);
-    f->fd = high;
-}
-
 int tracefile_create(const char *dir, struct control *control, uint64_t forked_from_ns,
                      struct tracefile *ret_file)
 {
@@ -504,17 +454,10 @@ int tracefile_create(const char *dir, struct control *control, uint64_t forked_f
     clock_read(&now);
     if (!control_take(control, FIRST_FREE_BLOCK))
         return -EDQUOT;
-    int rc = create_exclusive(&f, dir, now.real_ns);
+    int rc = ownfile_create(dir, "", now.real_ns, ".sonde", f.path, sizeof f.path,
+                            &f.fd, &f.id);
     if (rc < 0)
         goto refused;
-    move_fd_up(&f);
-    struct stat st;
-    if (fstat(f.fd, &st) != 0) {
-        rc = -errno;
-        goto failed;
-    }
-    f.dev = st.st_dev;
-    f.ino = st.st_ino;
     /* Head and live page need one page each; the blocks behind them are whole. */
     const uint64_t page = 4096, body = 2ULL * BLOCK_SIZE;
     rc = space_reserve(f.fd, 0, page);
@@ -564,8 +507,7 @@ int tracefile_open(const char *path, struct control *control,
     else if (h.major != TRACE_MAJOR)
         rc = SONDE_E_VERSION;
     if (rc == 0) {
-        f.dev = st.st_dev;
-        f.ino = st.st_ino;
+        f.id = (struct ownfile_id){ st.st_dev, st.st_ino };
         uint64_t size = ((uint64_t)st.st_size + BLOCK_SIZE - 1) / BLOCK_SIZE;
         uint64_t want = control ? control->max_blocks + 64 : size;
         if (want < size)

@@ -17,14 +17,15 @@
 
 #include "trace/control.h"
 #include "trace/format.h"
+#include "trace/ownfile.h"
 
 struct tracefile {
     uint8_t *base;         /* 64 KiB aligned; NULL when not mapped */
     uint64_t cap_blocks;   /* address space behind base */
     uint64_t known_blocks; /* of them, known to exist in the file */
     int fd;
-    uint64_t dev, ino; /* what fd must still refer to: programs close strangers' fds */
-    uint64_t gave_way; /* ticks since when a folder lets a reader go first, 0 none */
+    struct ownfile_id id; /* what fd must still refer to */
+    uint64_t gave_way;    /* ticks since when a folder lets a reader go first, 0 none */
     struct control *control;
     char path[1024];
 };

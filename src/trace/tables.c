@@ -10,12 +10,9 @@
 #include "trace/tables.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/clock.h"
@@ -51,24 +48,6 @@ static bool budget_take(struct control *c)
     return control_take(c, 1);
 }
 
-/* Programs close descriptors they do not know: open it again when it is not ours. */
-static int check_fd(struct tables *t)
-{
-    struct stat st;
-    if (t->fd >= 0 && fstat(t->fd, &st) == 0 && st.st_dev == t->dev &&
-        st.st_ino == t->ino)
-        return 0;
-    int fd = open(t->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) != 0 || st.st_dev != t->dev || st.st_ino != t->ino) {
-        (void)close(fd);
-        return -ESTALE;
-    }
-    t->fd = fd; /* the old number is somebody else's */
-    return 0;
-}
-
 /* The next block of the file, with space behind it. The lock is held. */
 static int take_block(struct tables *t, uint32_t *ret_block)
 {
@@ -78,7 +57,7 @@ static int take_block(struct tables *t, uint32_t *ret_block)
         return -EFBIG;
     if (block % PER_BUDGET == 0 && !budget_take(t->control))
         return -EDQUOT;
-    int rc = check_fd(t);
+    int rc = ownfile_check(&t->fd, &t->id, t->path);
     if (rc == 0)
         rc = space_reserve(t->fd, (uint64_t)block * TABLES_BLOCK, TABLES_BLOCK);
     if (rc < 0) {
@@ -193,39 +172,8 @@ const char *tables_text_at(const struct tables *t, uint32_t place)
 
 /* ---- Create, close ----------------------------------------------------------------- */
 
-static int create_exclusive(struct tables *t, const char *dir, const char *kind,
-                            uint64_t start_ns)
-{
-    for (int attempt = 0; attempt < 16; attempt++) {
-        uint32_t random = 0;
-        if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
-            random = (uint32_t)ticks_now() + (uint32_t)attempt;
-        int n = snprintf(t->path, sizeof t->path, "%s/%s-%llu-%u-%08x.tables", dir,
-                         kind, (unsigned long long)start_ns, (unsigned)getpid(),
-                         random);
-        if (n < 0 || (size_t)n >= sizeof t->path)
-            return -ENAMETOOLONG;
-        t->fd = open(t->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (t->fd >= 0)
-            return 0;
-        if (errno != EEXIST)
-            return -errno;
-    }
-    return -EEXIST;
-}
-
 static int map_file(struct tables *t)
 {
-    struct stat st;
-    int high = fcntl(t->fd, F_DUPFD_CLOEXEC, 900); /* out of the way of programs */
-    if (high >= 0) {
-        (void)close(t->fd);
-        t->fd = high;
-    }
-    if (fstat(t->fd, &st) != 0)
-        return -errno;
-    t->dev = st.st_dev;
-    t->ino = st.st_ino;
     int rc = space_reserve(t->fd, 0, (uint64_t)FIRST_CHUNK * TABLES_BLOCK);
     if (rc < 0)
         return rc;
@@ -267,13 +215,7 @@ static void fill_head(struct tables *t, const char *kind,
     (void)boot_id_read(h->boot_id);
     h->start = *now;
     h->block_count = FIRST_CHUNK;
-    char exe[1024];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n > 0) {
-        exe[n] = '\0';
-        const char *slash = strrchr(exe, '/');
-        snprintf(h->exe, sizeof h->exe, "%.127s", slash ? slash + 1 : exe);
-    }
+    ownfile_exe(h->exe, sizeof h->exe);
     fill_table(t, &text);
     h->table[TABLES_TEXT].count = 1; /* place 0 is no text */
     for (unsigned i = 0; i < count; i++)
@@ -294,7 +236,10 @@ int tables_create(const char *dir, const char *kind, struct control *control,
         return -EDQUOT;
     struct clock_reading now;
     clock_read(&now);
-    int rc = create_exclusive(t, dir, kind, now.real_ns);
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "%s-", kind);
+    int rc = ownfile_create(dir, prefix, now.real_ns, ".tables", t->path,
+                            sizeof t->path, &t->fd, &t->id);
     if (rc == 0) {
         rc = map_file(t);
         if (rc == 0) {
@@ -313,7 +258,7 @@ void tables_close(struct tables *t)
 {
     if (t->base)
         (void)munmap(t->base, (size_t)t->cap_blocks * TABLES_BLOCK);
-    if (t->fd >= 0 && (t->base == NULL || check_fd(t) == 0))
+    if (t->fd >= 0 && (t->base == NULL || ownfile_check(&t->fd, &t->id, t->path) == 0))
         (void)close(t->fd);
     t->base = NULL;
     t->fd = -1;

@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "trace/control.h"
+#include "trace/ownfile.h"
 
 #define TABLES_MAGIC 0x316c626174646e73ULL /* "sndtabl1" */
 
@@ -87,7 +88,7 @@ struct tables {
     uint8_t *base; /* NULL: no file */
     uint32_t cap_blocks;
     int fd;
-    uint64_t dev, ino;
+    struct ownfile_id id;
     struct control *control; /* may be NULL: no budget */
     uint32_t lock;
     uint32_t table_count;
