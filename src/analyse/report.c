@@ -237,8 +237,10 @@ static void find_state(struct report *r)
         r->state = RUN_KILLED;
     else if (exit->known)
         r->state = exit->code == 0 ? RUN_GOOD : RUN_FAILED;
+    else if (r->run->meta.ended_ns)
+        r->state = r->run->meta.attached ? RUN_LEFT : RUN_UNKNOWN;
     else
-        r->state = alive && !r->run->meta.ended_ns ? RUN_LIVE : RUN_UNKNOWN;
+        r->state = alive ? RUN_LIVE : RUN_UNKNOWN;
 }
 
 /* The program itself, else whoever trains, else whoever recorded most. Of several
@@ -542,6 +544,9 @@ const char *report_state_words(const struct report *report, char *ret_text, size
         break;
     case RUN_UNKNOWN:
         (void)snprintf(ret_text, len, "exit unknown%s", cause);
+        break;
+    case RUN_LEFT:
+        (void)snprintf(ret_text, len, "attached");
         break;
     }
     return ret_text;

@@ -24,6 +24,7 @@ enum report_state {
     RUN_KILLED,  /* ended by a signal */
     RUN_LIVE,    /* goes on */
     RUN_UNKNOWN, /* gone, and nobody saw how */
+    RUN_LEFT,    /* we were attached, and let it go on */
 };
 
 struct report_process {

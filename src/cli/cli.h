@@ -15,6 +15,7 @@ enum {
     CLI_INCONCLUSIVE = 3, /* measured, but not enough to tell */
 };
 
+int cmd_attach(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_export(int argc, char **argv);

@@ -26,6 +26,7 @@ static const struct verb {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
     { "report", FIRST_PAGE, cmd_report, "the report of a run: text, JSON or CSV" },
     { "demo", FIRST_PAGE, cmd_demo, "train a small model and profile it" },
+    { "attach", REST, cmd_attach, "watch a program that already runs, then report" },
     { "list", REST, cmd_list, "the runs kept here" },
     { "show", REST, cmd_show, "what is known about one run" },
     { "bench", REST, cmd_bench, "time a command over several runs" },

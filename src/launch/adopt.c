@@ -82,7 +82,8 @@ static bool is_orphan(const json_t *root)
     if ((uint64_t)name_space != process_pid_namespace())
         return false; /* a container whose processes have other numbers */
     return !names_living_process(json_object_get(root, "supervisor")) &&
-           !names_living_process(root);
+           (json_is_true(json_object_get(root, "attached")) ||
+            !names_living_process(root));
 }
 
 /* ---- Its end ---------------------------------------------------------------- */

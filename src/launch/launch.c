@@ -72,6 +72,7 @@ static void describe(struct launch *l)
         .steps = o->steps,
         .lossy = o->lossy,
         .redact = o->redact,
+        .attached = o->attached,
     };
     for (size_t i = 0; i < RUN_ID_LEN; i++)
         f->id[i] = l->dir.id[i];
@@ -327,7 +328,9 @@ int launch_finish(struct launch *launch)
     if (launch->timed_out)
         runfile_note(f, "ended by --timeout after %.3g s",
                      (double)launch->options->timeout_ns / 1e9);
-    record_exit(launch);
-    record_usage(launch);
+    if (!launch->options->attached) {
+        record_exit(launch);
+        record_usage(launch);
+    }
     return runfile_write(f, launch->dir.path);
 }

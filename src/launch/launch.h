@@ -40,6 +40,7 @@ struct launch_options {
     uint64_t after_ns, duration_ns; /* window of time; 0 = none */
     uint64_t timeout_ns;            /* end the program then; 0 = never */
     bool lossy, redact;
+    bool attached; /* argv is that of a program which runs already */
     struct capture_options capture;
 };
 

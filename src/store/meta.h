@@ -29,7 +29,8 @@ struct run_exit {
 };
 
 struct run_meta {
-    bool present; /* run.json was there and readable */
+    bool present;  /* run.json was there and readable */
+    bool attached; /* to a program that ran already */
     const char *id, *name, *cwd, *host, *level, *parent_run, *sonde;
     const char **command;
     size_t command_count;

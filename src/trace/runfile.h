@@ -56,6 +56,7 @@ struct runfile {
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
     const char *steps;
     bool lossy, redact;
+    bool attached; /* to a program that ran already: its end is not ours to see */
     char *notes[RUNFILE_NOTES]; /* owned */
     size_t note_count;
 };

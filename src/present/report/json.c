@@ -63,7 +63,7 @@ static void put_command(struct json_writer *w, const char *key,
 
 static const char *const state_names[] = {
     [RUN_GOOD] = "good",    [RUN_FAILED] = "failed",   [RUN_KILLED] = "killed",
-    [RUN_LIVE] = "running", [RUN_UNKNOWN] = "unknown",
+    [RUN_LIVE] = "running", [RUN_UNKNOWN] = "unknown", [RUN_LEFT] = "attached",
 };
 
 static void put_run(struct json_writer *w, const struct report *r)
