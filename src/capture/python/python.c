@@ -56,6 +56,7 @@ struct python {
     uint8_t *chunks; /* PER_CALL × CHUNK_MAX */
     uint8_t *places; /* PYTHON_FRAMES × FRAME_MAX */
     bool collecting;
+    uint64_t gil; /* address */
     uint64_t gil_holder;
     uint32_t gil_locked;
 };
@@ -138,6 +139,12 @@ void python_free(struct python *p)
 unsigned python_minor(const struct python *p)
 {
     return p->layout.minor;
+}
+
+bool python_is_lock(const struct python *p, uint64_t address)
+{
+    enum { GIL_SIZE = 256 }; /* with its two condition variables and mutexes */
+    return p->gil && address >= p->gil && address < p->gil + GIL_SIZE;
 }
 
 struct python_code python_code(const struct python *p, int32_t code)
@@ -270,6 +277,7 @@ static void read_globals(struct python *p)
     if (remote_read(p->pid, pieces, 3) < 0)
         return;
     p->collecting = collecting == 1;
+    p->gil = gil;
 }
 
 /* ---- Frames ------------------------------------------------------------------------- */

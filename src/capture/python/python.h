@@ -51,6 +51,9 @@ struct python;
 int python_open(pid_t pid, struct python **ret_python, const char **ret_why);
 void python_free(struct python *python);
 unsigned python_minor(const struct python *python);
+/* Whether an address lies in the interpreter lock: a thread in a futex call there waits
+ * for it. As of the last sample. */
+bool python_is_lock(const struct python *python, uint64_t address);
 
 /* Reads all threads for which `wanted` (NULL: all) says so; it is given the kernel's
  * number of the thread. −ESRCH: the process is gone; −EAGAIN: its threads could not be

@@ -1,0 +1,391 @@
+/* watch.c: rounds over processes and threads.
+ *
+ * The scheduler's own account of a thread (schedstat) tells for the price of one pread
+ * whether it ran since the last look. The kernel brings it up to date at each tick and
+ * each switch, so a thread counts as idle only when its account has stood still for
+ * longer than two ticks.
+ */
+#include "capture/python/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "capture/python/book.h"
+#include "capture/python/python.h"
+
+enum { PROCESSES_MAX = 256, THREADS_MAX = PYTHON_THREADS, FIRST_RETRY_NS = 20000000 };
+static const uint64_t LAST_RETRY_NS = 5000000000;
+static const uint64_t STILL_NS = 9000000; /* two ticks of a kernel with HZ=250 */
+
+struct thread {
+    uint32_t tid;
+    int fd;                             /* of its schedstat; −1 none */
+    int call_fd;                        /* of syscall: what it waits in */
+    uint64_t run_ns, ran_ns, looked_ns; /* account; when it last moved; last look */
+    uint64_t cpu_ns;                    /* of this look */
+    uint32_t task, path;
+    bool has_path, idle, present;
+    struct pystack_task_row *row;
+};
+
+struct process {
+    uint32_t pid;
+    uint64_t start_ticks;
+    bool present, hopeless;
+    uint64_t retry_ns, wait_ns;
+    struct python *python;
+    struct book_codes codes;
+    struct thread *threads; /* THREADS_MAX; NULL until it is Python */
+    size_t thread_count;
+};
+
+struct watch {
+    struct book *book;
+    struct process *processes; /* PROCESSES_MAX */
+    size_t count;
+    uint64_t now_ns;
+    struct python_sample sample;
+    struct process *current; /* whose threads `wants` is asked about */
+};
+
+int watch_new(const char *dir, struct control *control, uint64_t period_ns,
+              struct watch **ret_watch)
+{
+    struct watch *w = calloc(1, sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    w->processes = calloc(PROCESSES_MAX, sizeof *w->processes);
+    int rc = w->processes ? book_new(dir, control, period_ns, &w->book) : -ENOMEM;
+    if (rc < 0) {
+        watch_free(w);
+        return rc;
+    }
+    *ret_watch = w;
+    return 0;
+}
+
+/* ---- Threads ------------------------------------------------------------------------ */
+
+static uint64_t read_account(int fd)
+{
+    char text[64];
+    const ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    return strtoull(text, NULL, 10);
+}
+
+static int open_task(uint32_t pid, uint32_t tid, const char *name)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%u/task/%u/%s", pid, tid, name);
+    return tid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+static void read_name(uint32_t pid, uint32_t tid, char name[32])
+{
+    name[0] = '\0';
+    const int fd = open_task(pid, tid, "comm");
+    const ssize_t n = fd >= 0 ? read(fd, name, 31) : 0;
+    name[n > 0 ? n : 0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static void thread_close(struct thread *t)
+{
+    if (t->fd >= 0)
+        (void)close(t->fd);
+    if (t->call_fd >= 0)
+        (void)close(t->call_fd);
+    t->fd = t->call_fd = -1;
+}
+
+static struct thread *thread_new(struct watch *w, struct process *p, uint32_t tid)
+{
+    char name[32];
+    if (p->thread_count == THREADS_MAX)
+        return NULL;
+    struct thread *t = &p->threads[p->thread_count];
+    *t = (struct thread){ .tid = tid, .looked_ns = w->now_ns };
+    t->fd = open_task(p->pid, tid, "schedstat");
+    t->call_fd = open_task(p->pid, tid, "syscall");
+    t->run_ns = read_account(t->fd);
+    t->ran_ns = w->now_ns;
+    read_name(p->pid, tid, name);
+    t->row = book_task(w->book, p->pid, tid, name, &t->task);
+    if (!t->row) {
+        thread_close(t);
+        return NULL;
+    }
+    p->thread_count++;
+    return t;
+}
+
+static struct thread *thread_of(struct watch *w, struct process *p, uint32_t tid)
+{
+    for (size_t i = 0; i < p->thread_count; i++)
+        if (p->threads[i].tid == tid)
+            return &p->threads[i];
+    return thread_new(w, p, tid);
+}
+
+/* Accounts for the time since the last look, before the stack is known. */
+static void look_at_account(struct watch *w, struct thread *t)
+{
+    const uint64_t run = read_account(t->fd);
+    t->cpu_ns = run > t->run_ns ? run - t->run_ns : 0;
+    if (run != t->run_ns || t->fd < 0)
+        t->ran_ns = w->now_ns;
+    t->run_ns = run;
+    t->idle = w->now_ns - t->ran_ns > STILL_NS;
+}
+
+/* Asked by python_sample() for every thread: is its stack to be read? */
+static bool wants(void *arg, uint32_t tid)
+{
+    struct watch *w = arg;
+    struct thread *t = thread_of(w, w->current, tid);
+    if (!t)
+        return false;
+    t->present = true;
+    look_at_account(w, t);
+    return !(t->idle && t->has_path);
+}
+
+/* ---- Time --------------------------------------------------------------------------- */
+
+static void add(uint64_t *sum, uint64_t ns)
+{
+    __atomic_store_n(sum, *sum + ns, __ATOMIC_RELAXED);
+}
+
+static void account(struct watch *w, struct thread *t, bool known)
+{
+    const uint64_t wall = w->now_ns - t->looked_ns;
+    struct pystack_info_row *info = book_info(w->book);
+    t->looked_ns = w->now_ns;
+    add(&t->row->wall_ns, wall);
+    add(&t->row->cpu_ns, t->cpu_ns);
+    add(&info->samples, 1);
+    if (known)
+        book_add(w->book, t->path, t->task, wall, t->cpu_ns);
+    else
+        add(&t->row->invalid_ns, wall);
+}
+
+/* Asleep in a futex call on the interpreter lock. Those who wait for it wake every few
+ * milliseconds to ask for it, so they are never taken for idle. */
+static bool waits_for_lock(const struct python *python, const struct thread *t)
+{
+    char text[160];
+    unsigned long long address;
+    long call;
+    const ssize_t n = t->call_fd >= 0 ? pread(t->call_fd, text, sizeof text - 1, 0)
+                                      : -1;
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    return sscanf(text, "%ld %llx", &call, &address) == 2 && call == SYS_futex &&
+           python_is_lock(python, address);
+}
+
+static void account_lock(const struct python *python, const struct python_sample *s,
+                         const struct python_thread *seen, struct thread *t,
+                         uint64_t wall)
+{
+    if (seen->has_gil)
+        add(&t->row->gil_ns, wall);
+    else if (s->gil_held && waits_for_lock(python, t))
+        add(&t->row->gil_wait_ns, wall);
+    if (seen->has_gil && s->collecting)
+        add(&t->row->gc_ns, wall);
+}
+
+static void take_stack(struct watch *w, struct process *p,
+                       const struct python_thread *seen)
+{
+    struct thread *t = thread_of(w, p, seen->tid);
+    struct pystack_info_row *info = book_info(w->book);
+    if (!t)
+        return;
+    account_lock(p->python, &w->sample, seen, t, w->now_ns - t->looked_ns);
+    if (seen->valid) {
+        t->path = book_path(w->book, p->python, &p->codes, seen);
+        t->has_path = true;
+        add(&info->cut, seen->cut);
+    } else {
+        add(&info->invalid, 1);
+    }
+    account(w, t, seen->valid);
+}
+
+static void let_threads_go(struct process *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->thread_count; i++) {
+        struct thread *t = &p->threads[i];
+        if (!t->present)
+            thread_close(t);
+        else
+            p->threads[kept++] = *t;
+    }
+    p->thread_count = kept;
+}
+
+/* ---- Processes ---------------------------------------------------------------------- */
+
+static void process_release(struct process *p)
+{
+    for (size_t i = 0; i < p->thread_count; i++)
+        thread_close(&p->threads[i]);
+    free(p->threads);
+    python_free(p->python);
+    book_codes_release(&p->codes);
+}
+
+static void forget_python(struct process *p)
+{
+    const struct process again = { .pid = p->pid,
+                                   .start_ticks = p->start_ticks,
+                                   .present = p->present };
+    process_release(p);
+    *p = again;
+}
+
+/* Tries to see a Python in the process. */
+static void try_process(struct watch *w, struct process *p)
+{
+    struct pystack_info_row *info = book_info(w->book);
+    const char *why = "";
+    if (p->hopeless || w->now_ns < p->retry_ns)
+        return;
+    int rc = python_open((pid_t)p->pid, &p->python, &why);
+    if (rc == 0) {
+        p->threads = calloc(THREADS_MAX, sizeof *p->threads);
+        if (!p->threads) {
+            forget_python(p);
+            p->hopeless = true;
+            return;
+        }
+        add(&info->processes, 1);
+        if (!info->minor)
+            info->minor = python_minor(p->python);
+        return;
+    }
+    if (rc == SONDE_E_UNSUPPORTED || rc == -EPERM || rc == -EACCES) {
+        p->hopeless = true;
+        add(&info->unknown, 1);
+        return;
+    }
+    p->wait_ns = p->wait_ns ? p->wait_ns * 2 : FIRST_RETRY_NS;
+    if (p->wait_ns > LAST_RETRY_NS)
+        p->wait_ns = LAST_RETRY_NS;
+    p->retry_ns = w->now_ns + p->wait_ns;
+}
+
+static void look_at_process(struct watch *w, struct process *p)
+{
+    struct pystack_info_row *info = book_info(w->book);
+    if (!p->python)
+        try_process(w, p);
+    if (!p->python)
+        return;
+    w->current = p;
+    for (size_t i = 0; i < p->thread_count; i++)
+        p->threads[i].present = false;
+    const int rc = python_sample(p->python, w->now_ns, wants, w, &w->sample);
+    if (rc < 0) {
+        if (rc != -EAGAIN)
+            forget_python(p); /* gone, or another program by exec */
+        return;
+    }
+    add(&info->rounds, 1);
+    for (size_t i = 0; i < w->sample.count; i++)
+        take_stack(w, p, &w->sample.threads[i]);
+    for (size_t i = 0; i < p->thread_count; i++)
+        if (p->threads[i].present && p->threads[i].looked_ns != w->now_ns) {
+            add(&info->unchanged, 1);
+            account(w, &p->threads[i], true);
+        }
+    let_threads_go(p);
+}
+
+static struct process *process_of(struct watch *w, const struct watch_process *wanted)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (w->processes[i].pid == wanted->pid &&
+            w->processes[i].start_ticks == wanted->start_ticks)
+            return &w->processes[i];
+    if (w->count == PROCESSES_MAX)
+        return NULL;
+    struct process *p = &w->processes[w->count++];
+    *p = (struct process){ .pid = wanted->pid, .start_ticks = wanted->start_ticks };
+    return p;
+}
+
+static void let_processes_go(struct watch *w)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        if (!w->processes[i].present)
+            process_release(&w->processes[i]);
+        else
+            w->processes[kept++] = w->processes[i];
+    }
+    w->count = kept;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void watch_look(struct watch *w, const struct watch_process *processes, size_t count,
+                uint64_t now_ns)
+{
+    const uint64_t before = own_cpu_ns();
+    w->now_ns = now_ns;
+    for (size_t i = 0; i < w->count; i++)
+        w->processes[i].present = false;
+    for (size_t i = 0; i < count; i++) {
+        struct process *p = process_of(w, &processes[i]);
+        if (p) {
+            p->present = true;
+            look_at_process(w, p);
+        }
+    }
+    let_processes_go(w);
+    add(&book_info(w->book)->cost_ns, own_cpu_ns() - before);
+}
+
+size_t watch_count(const struct watch *w)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w->count; i++)
+        count += w->processes[i].python != NULL;
+    return count;
+}
+
+void watch_free(struct watch *w)
+{
+    if (!w)
+        return;
+    for (size_t i = 0; i < w->count; i++)
+        process_release(&w->processes[i]);
+    free(w->processes);
+    book_free(w->book);
+    free(w);
+}
