@@ -1,12 +1,19 @@
 # One object library per folder of src/, and sonde_all: everything but main().
-set(sonde_recording base num trace record)
+set(sonde_recording base num trace record monitor)
 set(sonde_reading model capture pipeline launch store analyse search tune present demo cli)
 
 # The folder's sources, main.c apart: tests bring their own main(). What stands in front
 # of libc (capture/interpose) is a library of its own (preload.cmake).
+# Monitors may also run inside the traced program: capture/monitor is a layer by itself,
+# libc alone, like the rest of the recording half.
 function(layer_sources layer ret_sources)
+    set(skip "/src/(cli/main\\.c$|capture/interpose/|capture/monitor/)")
+    if(layer STREQUAL "monitor")
+        set(layer capture/monitor)
+        set(skip "/src/capture/interpose/")
+    endif()
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${layer}/*.c)
-    list(FILTER sources EXCLUDE REGEX "/src/(cli/main\\.c$|capture/interpose/)")
+    list(FILTER sources EXCLUDE REGEX ${skip})
     set(${ret_sources} ${sources} PARENT_SCOPE)
 endfunction()
 

@@ -11,13 +11,13 @@
 #include "base/buf.h"
 #include "base/human.h"
 
-enum { MAX_ENTRIES = 40 };
+enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu",       "gpu_busy_share", "operations.gpu", "phases.device_s",
-    "functions", "lines",          "allocations",    "io",
-    "monitors",  "energy",         "cost",           "optimizer_steps",
-    "epochs",    "ranks",          "bound_by",
+    "gpu",       "gpu_busy_share", "operations.gpu",  "phases.device_s",
+    "functions", "lines",          "allocations",     "io",
+    "energy",    "cost",           "optimizer_steps", "epochs",
+    "ranks",     "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -79,7 +79,7 @@ static void add_resources(struct report *r)
 {
     const struct run_meta *m = &r->run->meta;
     const bool cpu = isfinite(report_cpu_percent(r));
-    const bool rss = isfinite(m->max_rss_mb);
+    const bool rss = isfinite(report_peak_rss_mb(r));
     const bool supervisor = isfinite(m->supervisor_rss_mb);
     const bool ops = any_operation(r);
 
@@ -88,11 +88,13 @@ static void add_resources(struct report *r)
             : "no operations: plain zones keep no memory",
         ops ? "4 KiB" : "");
     add(r, "cpu_percent_avg", cpu ? MEASURED : UNAVAILABLE,
-        cpu ? "CPU time of the program and its ended children (wait4)"
+        cpu ? "CPU time of the program and its ended children (wait4), of all its "
+              "processes where that is more (monitors)"
             : "the end of the program was not seen",
         "");
     add(r, "peak_rss_mb", rss ? MEASURED : UNAVAILABLE,
-        rss ? "largest resident set of a single process (wait4)"
+        rss ? "largest resident set of a single process (wait4, VmHWM); of all "
+              "processes where shared pages could be counted once (PSS, sampled)"
             : "the end of the program was not seen",
         "");
     const bool overhead = isfinite(report_overhead_percent(r));
@@ -107,6 +109,36 @@ static void add_resources(struct report *r)
         "");
 }
 
+/* One line for the monitors, and one for each that is missing. */
+static void add_monitors(struct report *r)
+{
+    const struct report_monitors *m = &r->monitors;
+    struct buf b = BUF_INIT;
+    char interval[HUMAN_LEN];
+    buf_printf(&b, "%s", human_duration(interval, m->interval_s * 1e9));
+    const char *resolution = b.error ? NULL : arena_strdup(&r->arena, b.data);
+    buf_release(&b);
+    if (!m->present)
+        add(r, "monitors", UNAVAILABLE, "not watched (--no-monitors, or no supervisor)",
+            "");
+    else
+        add(r, "monitors", MEASURED,
+            "files of /proc and /sys, read at intervals; averages weighted by time",
+            resolution ? resolution : "");
+    for (size_t i = 0; i < m->gap_count; i++)
+        add(r, m->gaps[i].metric, UNAVAILABLE, m->gaps[i].why, "");
+    const bool each = m->process_count > 0;
+    add(r, "processes.cpu_s", each ? MEASURED : UNAVAILABLE,
+        each ? "the process's CPU clock at its last reading" : "not watched",
+        each ? "until the last reading" : "");
+    add(r, "processes.peak_rss_mb", each ? MEASURED : UNAVAILABLE,
+        each
+            ? "high-water mark (VmHWM) at its last reading, Sonde's own mappings taken "
+              "off"
+            : "not watched",
+        "");
+}
+
 int provenance_write(struct report *report)
 {
     report->provenance = arena_alloc_array(&report->arena, MAX_ENTRIES,
@@ -115,6 +147,7 @@ int provenance_write(struct report *report)
         return -ENOMEM;
     add_recorded(report);
     add_resources(report);
+    add_monitors(report);
     for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
         add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");
     return 0;

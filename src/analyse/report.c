@@ -401,6 +401,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = components_sum(r);
     if (rc == 0)
+        rc = monitors_read(r);
+    if (rc == 0)
         rc = verdict_write(r);
     if (rc == 0)
         rc = provenance_write(r);
@@ -442,6 +444,8 @@ void report_free(struct report *report)
     step_stats_release(&report->steps);
     free(report->processes);
     free(report->threads);
+    free(report->monitors.series);
+    free(report->monitors.processes);
     arena_release(&report->arena);
     free(report);
 }
@@ -469,7 +473,25 @@ double report_overhead_percent(const struct report *r)
 double report_cpu_percent(const struct report *report)
 {
     const struct run_meta *m = &report->run->meta;
-    return (m->cpu_user_s + m->cpu_system_s) / report_duration_s(report) * 100;
+    const struct report_series *seen = monitors_find(&report->monitors, "cpu_time", "");
+    const double duration_s = report_duration_s(report);
+    /* What wait4 tells is exact but leaves out orphans; of a run whose end nobody saw
+     * there are only the monitors. */
+    const double waited_s = m->cpu_user_s + m->cpu_system_s;
+    if (seen && isnan(waited_s) && isnan(duration_s)) {
+        const struct report_series *rate = monitors_find(&report->monitors, "cpu", "");
+        return rate ? rate->avg : NAN;
+    }
+    return fmax(waited_s, seen ? seen->last : NAN) / duration_s * 100;
+}
+
+double report_peak_rss_mb(const struct report *report)
+{
+    const struct report_series *all = monitors_find(&report->monitors, "pss", "");
+    double peak = fmax(report->run->meta.max_rss_mb, all ? all->max : NAN);
+    for (size_t i = 0; i < report->monitors.process_count; i++)
+        peak = fmax(peak, report->monitors.processes[i].peak_rss_mb);
+    return peak;
 }
 
 double report_silent_ns(const struct report *report, const struct open_thread *thread)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/monitors.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/steps.h"
@@ -93,6 +94,7 @@ struct report {
     size_t component_count;
     struct step_stats steps;
     struct step_series series;
+    struct report_monitors monitors;
     uint64_t last_step; /* number of the last step, 0: none */
     struct op_value *metrics, *counters;
     struct run_pair *tags, *params;
@@ -117,6 +119,9 @@ void report_free(struct report *report);
 double report_duration_s(const struct report *report);
 /* Average CPU use in percent of one core; NaN when unknown. */
 double report_cpu_percent(const struct report *report);
+/* The most memory the run held at a time: of its largest process, or of all together
+ * where pages shared between them could be counted once. NaN when unknown. */
+double report_peak_rss_mb(const struct report *report);
 /* What recording cost the main thread of the main process, in percent of its time: its
  * events at the price measured when the process began, and its waits for space. NaN
  * when the price is not known. */

@@ -31,6 +31,8 @@ enum { STATUS_FAILED = 125, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 
 /* Below this a process has no room for its statistics and one block per thread. */
 static const uint64_t MIN_MAX_TRACE = 2 << 20;
 
+static const uint64_t MIN_INTERVAL_NS = 10000000, MAX_INTERVAL_NS = 3600000000000;
+
 struct run_options {
     const char *output, *name;
     struct option_list tags, params;
@@ -38,7 +40,8 @@ struct run_options {
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
     struct option_range steps;
     int format; /* index in `formats` */
-    bool lossy, quiet, no_redact, json, full, no_report;
+    uint64_t interval_ns;
+    bool lossy, quiet, no_redact, json, full, no_report, no_monitors;
 };
 
 static const char *const levels[] = { "basic", "detailed", "comprehensive", NULL };
@@ -77,6 +80,12 @@ static const struct option options[] = {
     { "timeout", 0, OPTION_SECONDS, FIELD(timeout_ns), .value = "DURATION",
       .help = "end the program after this time: SIGTERM, 10 s later SIGKILL",
       .env = "SONDE_TIMEOUT" },
+    { "interval", 0, OPTION_SECONDS, FIELD(interval_ns), .value = "DURATION",
+      .help = "time between readings of the monitors, 10ms to 1h (default 1s)",
+      .env = "SONDE_INTERVAL" },
+    { "no-monitors", 0, OPTION_FLAG, FIELD(no_monitors),
+      .help = "do not watch CPU, memory, disk, network, temperature",
+      .env = "SONDE_NO_MONITORS" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -206,6 +215,9 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
                                    "--name may not be empty or begin with '@'");
     else if (o->max_trace && o->max_trace < MIN_MAX_TRACE)
         *ret_status = options_fail(&command, "--max-trace wants at least 2MiB");
+    else if (o->interval_ns &&
+             (o->interval_ns < MIN_INTERVAL_NS || o->interval_ns > MAX_INTERVAL_NS))
+        *ret_status = options_fail(&command, "--interval wants 10ms to 1h");
     else if (o->steps.text && (o->after_ns || o->duration_ns))
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
@@ -235,6 +247,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
         .timeout_ns = o->timeout_ns,
         .lossy = o->lossy,
         .redact = !o->no_redact,
+        .capture = { .no_monitors = o->no_monitors, .interval_ns = o->interval_ns },
     };
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;

@@ -2,10 +2,11 @@
 #include "launch/captures.h"
 
 #include "base/error.h"
+#include "launch/capture_list.h"
 
 /* In the order in which they are prepared and ticked. */
 static const struct capture_ops *const list[] = {
-    NULL, /* ends the list */
+    &capture_monitors, NULL, /* ends the list */
 };
 _Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
                "room in struct captures");
@@ -55,6 +56,13 @@ uint64_t captures_tick(struct captures *c, uint64_t now_ns)
             soonest = next;
     }
     return soonest;
+}
+
+void captures_ending(struct captures *c)
+{
+    for (size_t i = 0; list[i]; i++)
+        if (c->one[i].on && list[i]->ending)
+            list[i]->ending(c->one[i].state);
 }
 
 void captures_finish(struct captures *c, int status)

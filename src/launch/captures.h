@@ -30,6 +30,7 @@ struct capture_options {
 struct capture_context {
     const struct capture_options *options;
     const char *dir; /* of the run */
+    bool redact;
     struct control *control;
     struct runfile *file; /* for runfile_note() */
     int level;            /* enum sonde_level */
@@ -45,6 +46,8 @@ struct capture_ops {
     int (*start)(void *state, const struct capture_context *context);
     /* Something is due. Returns when it wants the next tick, 0: never. Monotonic ns. */
     uint64_t (*tick)(void *state, uint64_t now_ns);
+    /* The program has ended but is still in /proc, as a zombie: a last look, short. */
+    void (*ending)(void *state);
     /* The program has ended with `status` (as from wait). Longer work is allowed. */
     void (*finish)(void *state, int status);
     /* After finish, or without it when the program never started. */
@@ -66,6 +69,7 @@ void captures_prepare(struct captures *ret_captures,
 void captures_start(struct captures *captures, pid_t pid);
 /* Does what is due; returns when the next is, 0: nothing more. */
 uint64_t captures_tick(struct captures *captures, uint64_t now_ns);
+void captures_ending(struct captures *captures);
 void captures_finish(struct captures *captures, int status);
 void captures_release(struct captures *captures);
 

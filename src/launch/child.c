@@ -50,10 +50,24 @@ static void forget_continue(void)
         ;
 }
 
+/* The last chance to read what the kernel knows of it. */
+static void look_at_zombie(struct child *child)
+{
+    siginfo_t info = { 0 };
+    void (*const look)(void *) = child->before_end;
+    if (!look ||
+        waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+        info.si_pid != child->pid)
+        return;
+    child->before_end = NULL;
+    look(child->arg);
+}
+
 /* Takes the program's changes of state, oldest first. */
 static int take_change(struct child *child, int *ret_status)
 {
     pid_t got;
+    look_at_zombie(child);
     do
         got = wait4(child->pid, ret_status, WNOHANG | WUNTRACED | WCONTINUED,
                     &child->usage);

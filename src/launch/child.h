@@ -15,6 +15,10 @@ struct child {
     bool interrupted;    /* SIGINT, SIGTERM or SIGHUP came by: somebody wants an end */
     int status;          /* as from wait(); valid when ended */
     struct rusage usage; /* the program and the descendants it waited for */
+    /* The program has ended and is still to be seen in /proc, as a zombie. May be
+     * NULL; called once. */
+    void (*before_end)(void *arg);
+    void *arg;
 };
 
 /* Waits up to timeout_us (CHILD_FOREVER: without limit) for something to happen and

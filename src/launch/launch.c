@@ -110,6 +110,7 @@ static void prepare_captures(struct launch *l)
         .control = l->control,
         .file = &l->file,
         .level = l->options->level,
+        .redact = l->options->redact,
     };
     captures_prepare(&l->captures, &context);
 }
@@ -172,6 +173,12 @@ static void set_moments(struct launch *l)
     l->terminate_ns = o->timeout_ns ? start + o->timeout_ns : 0;
 }
 
+static void before_end(void *arg)
+{
+    struct launch *l = arg;
+    captures_ending(&l->captures);
+}
+
 int launch_start(struct launch *launch, bool *ret_no_exec)
 {
     *ret_no_exec = false;
@@ -186,6 +193,8 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     if (rc < 0)
         return rc;
     set_moments(launch);
+    launch->child.before_end = before_end;
+    launch->child.arg = launch;
     captures_start(&launch->captures, launch->child.pid);
     launch->capture_ns = 1;
     launch->file.pid = launch->child.pid;

@@ -20,15 +20,29 @@
 #include <stdint.h>
 
 /* Where /proc and /sys are; tests lay out machines we do not have. "" means "/proc" and
- * "/sys" themselves. */
+ * "/sys" themselves. Outlives the monitors opened with it. */
 struct monitor_roots {
     const char *proc, *sys;
+    const char *run_dir; /* files mapped from here are Sonde's own; NULL: none */
 };
 
 /* A process of the run, as the sampler knows it. */
 struct monitor_process {
     uint32_t pid;
     uint64_t start_ticks; /* pid and start together are the process */
+};
+
+/* What a process has used since it began, for its row in the table of processes. */
+enum monitor_total {
+    TOTAL_CPU_S,
+    TOTAL_PEAK_RSS_MB,     /* Sonde's own mappings not included */
+    TOTAL_PEAK_PRIVATE_MB, /* pages no other process has */
+    TOTAL_READ_BYTES,      /* by all calls, from wherever */
+    TOTAL_WRITTEN_BYTES,
+    TOTAL_DISK_READ_BYTES, /* from and to storage */
+    TOTAL_DISK_WRITTEN_BYTES,
+    TOTAL_THREADS, /* at the moment */
+    MONITOR_TOTALS,
 };
 
 /* Where samples go. `subject` tells several of a kind apart: "" the run or machine,
@@ -40,12 +54,17 @@ struct monitor_sink {
                 const char *unit, double value);
     /* What cannot be measured and why; once is enough. */
     void (*unavailable)(struct monitor_sink *sink, const char *metric, const char *why);
+    /* `process` is an index into the round's processes. */
+    void (*total)(struct monitor_sink *sink, size_t process, enum monitor_total what,
+                  double value);
 };
 
 struct monitor_round {
-    uint64_t now_ns;     /* CLOCK_MONOTONIC */
-    uint64_t elapsed_ns; /* since the round before; 0 in the first: no rates yet */
-    const struct monitor_process *processes; /* the first is the program itself */
+    uint64_t now_ns;      /* CLOCK_MONOTONIC */
+    uint64_t elapsed_ns;  /* since this monitor's last; 0 in the first: no rates yet */
+    uint64_t interval_ns; /* between rounds, as planned */
+    const struct monitor_process *processes; /* the first is the program itself; the
+                                                order of those that stay does not change */
     size_t process_count;
 };
 

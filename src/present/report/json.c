@@ -157,7 +157,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
                     r->phases.wall_ns > 0 ? r->phases.share[SONDE_DATA_LOADING] : NAN);
     field_null(w, "gpu_busy_share");
     field_number(w, "cpu_percent_avg", report_cpu_percent(r), 3);
-    field_number(w, "peak_rss_mb", m->max_rss_mb, 3);
+    field_number(w, "peak_rss_mb", report_peak_rss_mb(r), 3);
     field_number(w, "overhead_percent", report_overhead_percent(r), 4);
     field_number(w, "overhead_mb", m->supervisor_rss_mb, 3);
     field_number(w, "supervisor_cpu_s", m->supervisor_cpu_s, 6);
@@ -189,7 +189,8 @@ static void put_phases(struct json_writer *w, const struct phase_split *s)
     json_array_end(w);
 }
 
-static void put_process(struct json_writer *w, const struct report_process *p)
+static void put_process(struct json_writer *w, const struct report *r,
+                        const struct report_process *p)
 {
     char words[160];
     json_object_begin(w);
@@ -198,8 +199,7 @@ static void put_process(struct json_writer *w, const struct report_process *p)
     field_text(w, "role", p->role);
     field_int(w, "rank", p->rank);
     put_phases(w, &p->phases);
-    field_null(w, "cpu_s");
-    field_null(w, "peak_rss_mb");
+    fields_of_watched(w, watched_of(r, p));
     json_key(w, "main");
     json_put_bool(w, p->is_main);
     json_key(w, "alive");
@@ -230,7 +230,8 @@ static void put_processes(struct json_writer *w, const struct report *r)
     json_key(w, "processes");
     json_array_begin(w);
     for (size_t i = 0; i < r->process_count; i++)
-        put_process(w, &r->processes[i]);
+        put_process(w, r, &r->processes[i]);
+    fields_of_untraced(w, r);
     json_array_end(w);
 }
 
@@ -325,9 +326,6 @@ static void put_not_captured(struct json_writer *w)
     json_object_begin(w);
     field_nulls(w, energy);
     json_object_end(w);
-    json_key(w, "monitors");
-    json_object_begin(w);
-    json_object_end(w);
     field_empty_array(w, "bottlenecks");
     field_empty_array(w, "recommendations");
 }
@@ -352,6 +350,7 @@ int report_json(const struct report *report, const struct report_style *style,
     field_empty_array(&w, "epochs");
     fields_of_operations(&w, report, &filter);
     put_not_captured(&w);
+    fields_of_monitors(&w, report);
     put_open(&w, report);
     put_provenance(&w, report);
     put_notes(&w, report);

@@ -28,4 +28,13 @@ void field_from_run(struct json_writer *w, const struct json_t *root, const char
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);
 
+/* jsonmonitors.c: series over time; what monitors know of processes. */
+void fields_of_monitors(struct json_writer *w, const struct report *r);
+/* NULL: not watched. */
+void fields_of_watched(struct json_writer *w, const struct watched_process *p);
+const struct watched_process *watched_of(const struct report *r,
+                                         const struct report_process *p);
+/* Elements of `processes` for those that left no trace. */
+void fields_of_untraced(struct json_writer *w, const struct report *r);
+
 #endif

@@ -29,12 +29,17 @@ void section_notes(struct page *page, const struct report *r,
 void section_trust(struct page *page, const struct report *r,
                    const struct report_style *style);
 
+/* machine.c: what the run did to the machine. */
+void section_machine(struct page *page, const struct report *r);
+
 /* At most max_rows operations; 0: all the style lets through. */
 int section_operations(struct page *page, const struct report *r,
                        const struct report_style *style, size_t max_rows);
 
 /* Only in the full report. */
 void section_processes(struct page *page, const struct report *r);
+void section_watched(struct page *page, const struct report *r);
+void section_monitors(struct page *page, const struct report *r);
 void section_details(struct page *page, const struct report *r);
 void section_provenance(struct page *page, const struct report *r);
 

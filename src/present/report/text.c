@@ -41,8 +41,11 @@ static void halves_print(struct halves *h, const struct report *r,
     section_phases(&h->before, r, limits);
     section_end(&h->after, r, limits);
     section_metrics(&h->after, r, limits);
+    section_machine(&h->after, r);
     if (style->full) {
         section_processes(&h->after, r);
+        section_watched(&h->after, r);
+        section_monitors(&h->after, r);
         section_details(&h->after, r);
         section_provenance(&h->after, r);
     }

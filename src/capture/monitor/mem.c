@@ -1,0 +1,387 @@
+/* mem.c: memory of the run's processes and of the machine.
+ *
+ * statm is cheap and read every round: resident pages, and how many of them have a file
+ * or shared memory behind them. Private pages as such (the growth of a forked worker
+ * that writes to what it inherited) need smaps_rollup, whose reader walks the page
+ * tables and holds the lock that mmap() in the program waits for: 33 ms for 4 GiB. So
+ * it is read only while what it cost last is at most a thousandth of the time until the
+ * next reading; a process that became too large is tried again after a thousand times
+ * its cost. Without it, resident minus shared of statm stands in, which misses pages
+ * shared by fork, and rss_private has no value that round.
+ *
+ * What a process maps from the run directory is Sonde's: found in smaps, on the same
+ * terms, taken from its resident set and reported as sonde_rss.
+ */
+#include "capture/monitor/list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "capture/monitor/kept.h"
+#include "capture/monitor/proctab.h"
+#include "capture/monitor/readings.h"
+
+enum { THOUSANDTH = 1000, SMAPS_BUFFER = 64 << 10 };
+static const uint64_t SECOND_NS = 1000000000;
+static const double MIB = 1 << 20;
+
+struct mem_slot {
+    struct proc_slot base;
+    int statm_fd, stat_fd, status_fd, rollup_fd, smaps_fd;
+    uint64_t rollup_ns, smaps_ns, status_ns; /* not before these moments */
+    uint64_t rounds;
+    uint64_t minor_faults, major_faults;
+    bool faults_known;
+    /* Sonde's mappings in it. A page only one process has mapped counts as private, be
+     * the mapping shared or not. */
+    double own_mb, own_private_mb, own_pss_mb;
+    double swap_mb, peak_mb, peak_private_mb;
+};
+
+struct mem {
+    const char *proc, *run_dir;
+    double page_mb;
+    int meminfo_fd;
+    struct proctab tab;
+    char buffer[SMAPS_BUFFER];
+};
+
+/* Our CPU time: on a busy machine the clock on the wall would count others' too. */
+static uint64_t clock_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void slot_open(void *owner, void *at)
+{
+    const struct mem *m = owner;
+    struct mem_slot *s = at;
+    const uint32_t pid = s->base.process.pid;
+    s->statm_fd = kept_open(m->proc, "%u/statm", pid);
+    s->stat_fd = kept_open(m->proc, "%u/stat", pid);
+    s->status_fd = kept_open(m->proc, "%u/status", pid);
+    s->rollup_fd = kept_open(m->proc, "%u/smaps_rollup", pid);
+    s->smaps_fd = m->run_dir ? kept_open(m->proc, "%u/smaps", pid) : -1;
+    s->swap_mb = -1;
+}
+
+static void slot_close(void *owner, void *at)
+{
+    struct mem_slot *s = at;
+    (void)owner;
+    kept_close(&s->statm_fd);
+    kept_close(&s->stat_fd);
+    kept_close(&s->status_fd);
+    kept_close(&s->rollup_fd);
+    kept_close(&s->smaps_fd);
+}
+
+/* ---- smaps ------------------------------------------------------------------------- */
+
+/* "Name:   123 kB" at the beginning of a line. */
+static bool line_mb(struct scan *s, const char *name, double *ret_mb)
+{
+    uint64_t kb;
+    if (!scan_word(s, name) || !scan_u64(s, &kb))
+        return false;
+    *ret_mb = (double)kb / 1024;
+    return true;
+}
+
+struct rollup {
+    double rss, pss, private_clean, private_dirty, shared_clean, shared_dirty;
+};
+
+/* False: not affordable now, or not readable. */
+static bool read_rollup(struct mem *m, struct mem_slot *slot, uint64_t now_ns,
+                        uint64_t interval_ns, struct rollup *ret)
+{
+    if (slot->rollup_fd < 0 || now_ns < slot->rollup_ns)
+        return false;
+    const uint64_t began = clock_ns();
+    struct scan s;
+    if (!kept_read(slot->rollup_fd, m->buffer, sizeof m->buffer, &s))
+        return false;
+    const uint64_t cost = clock_ns() - began;
+    /* Affordable at every round, or not before its cost is a thousandth again. */
+    if (cost * THOUSANDTH > interval_ns)
+        slot->rollup_ns = now_ns + cost * THOUSANDTH;
+    *ret = (struct rollup){ .rss = -1, .pss = -1 };
+    while (scan_next_line(&s)) /* the first line is the address range */
+        (void)(line_mb(&s, "Rss:", &ret->rss) || line_mb(&s, "Pss:", &ret->pss) ||
+               line_mb(&s, "Private_Clean:", &ret->private_clean) ||
+               line_mb(&s, "Private_Dirty:", &ret->private_dirty) ||
+               line_mb(&s, "Shared_Clean:", &ret->shared_clean) ||
+               line_mb(&s, "Shared_Dirty:", &ret->shared_dirty));
+    return ret->rss >= 0 && ret->pss >= 0;
+}
+
+struct own {
+    double rss, pss, private_mb;
+    bool here; /* in a mapping of the run directory; lives from piece to piece */
+};
+
+static void add_line(struct scan *s, struct own *own)
+{
+    double mb;
+    if (line_mb(s, "Rss:", &mb))
+        own->rss += mb;
+    else if (line_mb(s, "Pss:", &mb))
+        own->pss += mb;
+    else if (line_mb(s, "Private_Clean:", &mb) || line_mb(s, "Private_Dirty:", &mb))
+        own->private_mb += mb;
+}
+
+/* Adds up mappings of the run directory. The file comes in pieces that end with whole
+ * lines. */
+static void add_own(const struct mem *m, struct scan s, struct own *own)
+{
+    const size_t len = strlen(m->run_dir);
+    do {
+        const char c = s.at < s.end ? *s.at : '\0';
+        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) {
+            const char *nl = memchr(s.at, '\n', (size_t)(s.end - s.at));
+            const char *path = memchr(s.at, '/', (size_t)((nl ? nl : s.end) - s.at));
+            own->here = path && (size_t)((nl ? nl : s.end) - path) > len &&
+                        memcmp(path, m->run_dir, len) == 0 && path[len] == '/';
+        } else if (own->here) {
+            add_line(&s, own);
+        }
+    } while (scan_next_line(&s));
+}
+
+static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
+{
+    if (slot->smaps_fd < 0 || now_ns < slot->smaps_ns || slot->rounds < 2)
+        return;
+    const uint64_t began = clock_ns();
+    struct own own = { 0 };
+    off_t at = 0;
+    for (ssize_t n;
+         (n = pread(slot->smaps_fd, m->buffer, sizeof m->buffer - 1, at)) > 0;) {
+        const char *last = memrchr(m->buffer, '\n', (size_t)n);
+        if (!last)
+            break;
+        n = last + 1 - m->buffer;
+        m->buffer[n] = '\0';
+        add_own(m, (struct scan){ m->buffer, m->buffer + n }, &own);
+        at += n;
+    }
+    const uint64_t pause = (clock_ns() - began) * THOUSANDTH;
+    slot->smaps_ns = now_ns + (pause < SECOND_NS ? SECOND_NS : pause);
+    if (at == 0)
+        return;
+    slot->own_mb = own.rss;
+    slot->own_private_mb = own.private_mb;
+    slot->own_pss_mb = own.pss;
+}
+
+/* ---- A process ------------------------------------------------------------------------ */
+
+/* The kernel's high-water mark sees what happens between rounds. Once a second: it is
+ * the longest of the small files. */
+static void read_status(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
+{
+    struct scan s;
+    double mb;
+    if (now_ns < slot->status_ns || !kept_read(slot->status_fd, m->buffer, 8192, &s))
+        return;
+    slot->status_ns = now_ns + SECOND_NS * 9 / 10;
+    do {
+        if (line_mb(&s, "VmHWM:", &mb)) {
+            if (mb - slot->own_mb > slot->peak_mb)
+                slot->peak_mb = mb - slot->own_mb;
+        } else if (line_mb(&s, "VmSwap:", &mb)) {
+            slot->swap_mb = mb;
+            break;
+        }
+    } while (scan_next_line(&s));
+}
+
+/* Sums over the processes; each says of how many. */
+struct sums {
+    double rss, own, pss, swap, private_mb;
+    uint64_t minor, major;
+    size_t rss_count, pss_count, swap_count, fault_count;
+};
+
+static void sample_faults(struct mem_slot *slot, struct sums *sums)
+{
+    struct process_stat stat;
+    if (!read_process_stat(slot->stat_fd, &stat))
+        return;
+    if (slot->faults_known) {
+        sums->minor += stat.minor_faults - slot->minor_faults;
+        sums->major += stat.major_faults - slot->major_faults;
+        sums->fault_count++;
+    }
+    slot->minor_faults = stat.minor_faults;
+    slot->major_faults = stat.major_faults;
+    slot->faults_known = true;
+}
+
+static double at_least_0(double value)
+{
+    return value > 0 ? value : 0;
+}
+
+static void sample_shares(struct mem *m, struct mem_slot *slot, size_t i,
+                          const struct monitor_round *round, struct monitor_sink *sink,
+                          const struct process_statm *statm, struct sums *sums)
+{
+    struct rollup r;
+    const char *subject = slot->base.subject;
+    if (read_rollup(m, slot, round->now_ns, round->interval_ns, &r)) {
+        const double mine = at_least_0(r.private_clean + r.private_dirty -
+                                       slot->own_private_mb);
+        const double shared = r.shared_clean + r.shared_dirty - slot->own_mb +
+                              slot->own_private_mb;
+        const double pss = at_least_0(r.pss - slot->own_pss_mb);
+        sink->set(sink, "rss_private", subject, "MiB", mine);
+        sink->set(sink, "rss_shared", subject, "MiB", at_least_0(shared));
+        sink->set(sink, "pss", subject, "MiB", pss);
+        sums->pss += pss;
+        sums->private_mb += mine;
+        sums->pss_count++;
+        if (mine > slot->peak_private_mb)
+            slot->peak_private_mb = mine;
+        sink->total(sink, i, TOTAL_PEAK_PRIVATE_MB, slot->peak_private_mb);
+    } else {
+        sink->set(sink, "rss_shared", subject, "MiB",
+                  at_least_0((double)statm->shared * m->page_mb - slot->own_mb));
+    }
+}
+
+static void sample_process(struct mem *m, size_t i, const struct monitor_round *round,
+                           struct monitor_sink *sink, struct sums *sums)
+{
+    struct mem_slot *slot = proctab_at(&m->tab, i);
+    struct process_statm statm;
+    slot->rounds++;
+    sample_faults(slot, sums);
+    if (!read_process_statm(slot->statm_fd, &statm) || statm.resident == 0)
+        return; /* a zombie has none: that is no measurement of its memory */
+    read_own(m, slot, round->now_ns);
+    read_status(m, slot, round->now_ns);
+    const double rss = at_least_0((double)statm.resident * m->page_mb - slot->own_mb);
+    sink->set(sink, "rss", slot->base.subject, "MiB", rss);
+    if (slot->own_mb > 0)
+        sink->set(sink, "sonde_rss", slot->base.subject, "MiB", slot->own_mb);
+    if (rss > slot->peak_mb)
+        slot->peak_mb = rss;
+    sink->total(sink, i, TOTAL_PEAK_RSS_MB, slot->peak_mb);
+    sample_shares(m, slot, i, round, sink, &statm, sums);
+    sums->rss += rss;
+    sums->own += slot->own_mb;
+    sums->rss_count++;
+    if (slot->swap_mb >= 0) {
+        sums->swap += slot->swap_mb;
+        sums->swap_count++;
+    }
+}
+
+static void sample_tree(struct mem *m, const struct monitor_round *round,
+                        struct monitor_sink *sink)
+{
+    struct sums sums = { 0 };
+    proctab_follow(&m->tab, round);
+    for (size_t i = 0; i < m->tab.count; i++)
+        sample_process(m, i, round, sink, &sums);
+    if (sums.rss_count) {
+        sink->set(sink, "rss", "", "MiB", sums.rss);
+        sink->set(sink, "sonde_rss", "", "MiB", sums.own);
+    }
+    /* Sums of a part would be wrong sums. */
+    if (sums.pss_count && sums.pss_count == sums.rss_count) {
+        sink->set(sink, "pss", "", "MiB", sums.pss);
+        sink->set(sink, "rss_private", "", "MiB", sums.private_mb);
+    }
+    if (sums.swap_count && sums.swap_count == sums.rss_count)
+        sink->set(sink, "swap", "", "MiB", sums.swap);
+    if (sums.fault_count && round->elapsed_ns) {
+        const double s = (double)round->elapsed_ns / 1e9;
+        sink->set(sink, "page_faults", "", "1/s", (double)sums.minor / s);
+        sink->set(sink, "page_faults_major", "", "1/s", (double)sums.major / s);
+    }
+}
+
+/* ---- The machine ---------------------------------------------------------------------- */
+
+static void sample_machine(struct mem *m, struct monitor_sink *sink)
+{
+    struct scan s;
+    double total = -1, available = -1, swap_total = -1, swap_free = -1;
+    if (!kept_read(m->meminfo_fd, m->buffer, 4096, &s))
+        return;
+    do
+        (void)(line_mb(&s, "MemTotal:", &total) ||
+               line_mb(&s, "MemAvailable:", &available) ||
+               line_mb(&s, "SwapTotal:", &swap_total) ||
+               line_mb(&s, "SwapFree:", &swap_free));
+    while (scan_next_line(&s));
+    if (total >= 0)
+        sink->set(sink, "memory_total", "", "MiB", total);
+    if (total >= 0 && available >= 0) {
+        sink->set(sink, "memory_available", "", "MiB", available);
+        sink->set(sink, "memory_used", "", "MiB", total - available);
+    }
+    if (swap_total >= 0 && swap_free >= 0)
+        sink->set(sink, "swap_used", "", "MiB", swap_total - swap_free);
+}
+
+/* ---- The monitor ------------------------------------------------------------------------ */
+
+static void mem_close(void *state)
+{
+    struct mem *m = state;
+    if (!m)
+        return;
+    proctab_release(&m->tab);
+    kept_close(&m->meminfo_fd);
+    free(m);
+}
+
+static int mem_open(const struct monitor_roots *roots, void **ret_state,
+                    const char **ret_why)
+{
+    struct mem *m = calloc(1, sizeof *m);
+    if (!m)
+        return -ENOMEM;
+    m->proc = proc_root(roots);
+    m->run_dir = roots && roots->run_dir && roots->run_dir[0] == '/' ? roots->run_dir
+                                                                     : NULL;
+    m->page_mb = (double)sysconf(_SC_PAGESIZE) / MIB;
+    m->tab = (struct proctab){ .slot_size = sizeof(struct mem_slot),
+                               .owner = m,
+                               .open = slot_open,
+                               .close = slot_close };
+    m->meminfo_fd = kept_open(m->proc, "meminfo");
+    if (m->meminfo_fd < 0) {
+        *ret_why = "no /proc/meminfo";
+        mem_close(m);
+        return SONDE_E_UNSUPPORTED;
+    }
+    *ret_state = m;
+    return 0;
+}
+
+static void mem_sample(void *state, const struct monitor_round *round,
+                       struct monitor_sink *sink)
+{
+    sample_tree(state, round, sink);
+    sample_machine(state, sink);
+}
+
+const struct monitor_ops monitor_mem = {
+    .name = "mem",
+    .what = "memory of the run: resident, private, shared, swapped; of the machine",
+    .open = mem_open,
+    .sample = mem_sample,
+    .close = mem_close,
+};

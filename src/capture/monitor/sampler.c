@@ -1,0 +1,269 @@
+/* sampler.c: see sampler.h. series.c keeps values, procrows.c processes. */
+#include "capture/monitor/sampler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "capture/monitor/procrows.h"
+#include "capture/monitor/series.h"
+
+enum { MONITORS_MAX = 32 };
+static const uint64_t EARLY_NS = 10000000;
+
+struct sampler {
+    struct monitor_sink sink; /* first: monitors give it back to us */
+    struct tables tables;
+    struct series_store series;
+    struct procrows procrows;
+    struct monitor_info_row *info; /* in the file, or `memory` */
+    struct monitor_info_row memory;
+    struct monitor_roots roots;
+    uint64_t interval_ns;
+    struct {
+        const struct monitor_ops *ops;
+        void *state;
+        uint64_t last_ns; /* 0: not yet */
+    } monitor[MONITORS_MAX];
+    size_t monitor_count;
+    /* Of the round that goes on: */
+    uint64_t at_ns;
+    double weight_s;
+    const struct monitor_process *processes;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    (void)clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- The sink -------------------------------------------------------------------------- */
+
+static void on_set(struct monitor_sink *sink, const char *metric, const char *subject,
+                   const char *unit, double value)
+{
+    struct sampler *s = (struct sampler *)sink;
+    series_set(&s->series, metric, subject, unit, value, s->at_ns, s->weight_s);
+}
+
+static void on_unavailable(struct monitor_sink *sink, const char *metric,
+                           const char *why)
+{
+    struct sampler *s = (struct sampler *)sink;
+    struct series_store *store = &s->series;
+    const struct tables *t = &s->tables;
+    uint32_t index;
+    for (uint32_t i = 0; t->base && i < tables_head(t)->table[MONITOR_TABLE_GAPS].count;
+         i++) {
+        const struct monitor_gap_row *row = tables_row(t, MONITOR_TABLE_GAPS, i);
+        if (row && strcmp(tables_text_at(t, row->metric), metric) == 0)
+            return;
+    }
+    struct monitor_gap_row *row = tables_append(&s->tables, MONITOR_TABLE_GAPS, &index);
+    if (!row)
+        return;
+    const struct series_text *text = series_text(store, metric);
+    row->metric = text ? text->place : 0;
+    text = series_text(store, why);
+    row->why = text ? text->place : 0;
+    __atomic_store_n(&row->key, index + 1ull, __ATOMIC_RELEASE);
+}
+
+static void on_total(struct monitor_sink *sink, size_t process, enum monitor_total what,
+                     double value)
+{
+    struct sampler *s = (struct sampler *)sink;
+    procrows_total(&s->procrows, process, what, value);
+}
+
+/* ---- Making ---------------------------------------------------------------------------- */
+
+static void open_monitors(struct sampler *s, const struct monitor_ops *const *list)
+{
+    for (; *list && s->monitor_count < MONITORS_MAX; list++) {
+        const char *why = "";
+        void *state = NULL;
+        const int rc = (*list)->open(&s->roots, &state, &why);
+        if (rc < 0)
+            on_unavailable(&s->sink, (*list)->name, why[0] ? why : error_text(rc));
+        else
+            s->monitor[s->monitor_count++] = (__typeof__(s->monitor[0])){
+                .ops = *list, .state = state
+            };
+    }
+}
+
+/* Points are as fine as the early rounds; doubling their width leads to the interval. */
+static uint64_t base_of(uint64_t interval_ns)
+{
+    while (interval_ns / 2 >= EARLY_NS)
+        interval_ns = (interval_ns + 1) / 2;
+    return interval_ns;
+}
+
+static void make_info(struct sampler *s, const struct sampler_options *o)
+{
+    uint32_t index;
+    struct monitor_info_row *row = tables_append(&s->tables, MONITOR_TABLE_INFO,
+                                                 &index);
+    s->info = row ? row : &s->memory;
+    s->info->start_ns = clock_ns(CLOCK_MONOTONIC);
+    s->info->start_real_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+    s->info->interval_ns = s->interval_ns;
+    s->info->base_ns = base_of(s->interval_ns);
+    s->info->pid = o->pid;
+    s->info->inside = o->inside;
+    __atomic_store_n(&s->info->key, 1, __ATOMIC_RELEASE);
+}
+
+static int make_file(struct sampler *s, const struct sampler_options *o)
+{
+    static const struct tables_spec specs[] = {
+        { "info", sizeof(struct monitor_info_row), 1 },
+        { "series", sizeof(struct monitor_series_row), SAMPLER_SERIES_MAX },
+        { "points", sizeof(struct monitor_points_row), SAMPLER_SERIES_MAX },
+        { "processes", sizeof(struct monitor_process_row), SAMPLER_PROCESSES_MAX },
+        { "gaps", sizeof(struct monitor_gap_row), 256 },
+    };
+    s->tables.fd = -1;
+    return o->dir ? tables_create(o->dir, MONITOR_KIND, o->control, specs,
+                                  sizeof specs / sizeof *specs, &s->tables)
+                  : 0;
+}
+
+static uint64_t interval_of(uint64_t wanted)
+{
+    if (wanted == 0)
+        return SAMPLER_INTERVAL_DEFAULT_NS;
+    if (wanted < SAMPLER_INTERVAL_MIN_NS)
+        return SAMPLER_INTERVAL_MIN_NS;
+    return wanted > SAMPLER_INTERVAL_MAX_NS ? SAMPLER_INTERVAL_MAX_NS : wanted;
+}
+
+int sampler_new(const struct sampler_options *o, struct sampler **ret_sampler)
+{
+    struct sampler *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->sink = (struct monitor_sink){ on_set, on_unavailable, on_total };
+    s->roots = o->roots;
+    if (!s->roots.run_dir)
+        s->roots.run_dir = o->dir;
+    s->interval_ns = interval_of(o->interval_ns);
+    const int rc = make_file(s, o);
+    if (rc < 0) {
+        free(s);
+        return rc;
+    }
+    make_info(s, o);
+    series_init(&s->series, &s->tables, s->info->base_ns);
+    procrows_init(&s->procrows, &s->tables, &s->roots, o->keep_secrets);
+    open_monitors(s, o->list ? o->list : monitor_list);
+    *ret_sampler = s;
+    return 0;
+}
+
+void sampler_free(struct sampler *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->monitor_count; i++)
+        if (s->monitor[i].ops->close)
+            s->monitor[i].ops->close(s->monitor[i].state);
+    procrows_release(&s->procrows);
+    series_release(&s->series);
+    tables_close(&s->tables);
+    free(s);
+}
+
+/* ---- Rounds ---------------------------------------------------------------------------- */
+
+static void sample_one(struct sampler *s, size_t i, struct monitor_round *round)
+{
+    const struct monitor_ops *ops = s->monitor[i].ops;
+    const uint64_t last = s->monitor[i].last_ns;
+    /* A hundredth early is in time: rounds are never exactly punctual. */
+    if (last && ops->slowest_ns &&
+        round->now_ns - last < ops->slowest_ns - ops->slowest_ns / 100)
+        return;
+    round->elapsed_ns = last ? round->now_ns - last : 0;
+    s->weight_s = (double)round->elapsed_ns / 1e9;
+    ops->sample(s->monitor[i].state, round, &s->sink);
+    s->monitor[i].last_ns = round->now_ns;
+}
+
+void sampler_round(struct sampler *s, uint64_t now_ns,
+                   const struct monitor_process *processes, size_t count)
+{
+    struct monitor_info_row *info = s->info;
+    if (now_ns <= info->start_ns)
+        now_ns = info->start_ns + 1;
+    const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    struct monitor_round round = { .now_ns = now_ns,
+                                   .interval_ns = s->interval_ns,
+                                   .processes = processes,
+                                   .process_count = count };
+    s->at_ns = now_ns - info->start_ns;
+    procrows_follow(&s->procrows, &round, s->at_ns);
+    for (size_t i = 0; i < s->monitor_count; i++)
+        sample_one(s, i, &round);
+    info->rounds++;
+    info->last_ns = s->at_ns;
+    info->series_lost = s->series.lost;
+    info->processes_lost = s->procrows.lost;
+    info->cost_ns += clock_ns(CLOCK_MONOTONIC) - began;
+}
+
+uint64_t sampler_next_ns(const struct sampler *s)
+{
+    const struct monitor_info_row *info = s->info;
+    if (info->rounds == 0)
+        return info->start_ns;
+    const uint64_t passed = info->last_ns;
+    const uint64_t early = 2 * passed + EARLY_NS; /* 10, 30, 70 … ms */
+    if (early < s->interval_ns)
+        return info->start_ns + early;
+    return info->start_ns + (passed / s->interval_ns + 1) * s->interval_ns;
+}
+
+void sampler_ended(struct sampler *s, const struct monitor_process *process, int status)
+{
+    procrows_ended(&s->procrows, process, status);
+}
+
+/* ---- Questions --------------------------------------------------------------------------- */
+
+bool sampler_stats(const struct sampler *s, const char *metric, const char *subject,
+                   struct monitor_stats *ret_stats)
+{
+    const struct series *one = series_find(&s->series, metric, subject ? subject : "");
+    if (!one)
+        return false;
+    *ret_stats = one->stats;
+    return true;
+}
+
+bool sampler_current(const struct sampler *s, const char *metric, const char *subject,
+                     double *ret_value)
+{
+    struct monitor_stats stats;
+    if (!sampler_stats(s, metric, subject, &stats))
+        return false;
+    *ret_value = stats.last;
+    return true;
+}
+
+bool sampler_series(const struct sampler *s, size_t index,
+                    struct sampler_series *ret_series)
+{
+    if (index >= s->series.count)
+        return false;
+    const struct series *one = &s->series.list[index];
+    *ret_series = (struct sampler_series){ one->metric, one->subject, one->unit,
+                                           one->stats };
+    return true;
+}

@@ -1,0 +1,9 @@
+/* capture_list.h: the captures by name, for captures.c. */
+#ifndef SONDE_LAUNCH_CAPTURE_LIST_H
+#define SONDE_LAUNCH_CAPTURE_LIST_H
+
+#include "launch/captures.h"
+
+extern const struct capture_ops capture_monitors;
+
+#endif

@@ -1,0 +1,139 @@
+/* capture_monitors.c: the supervisor watches the run and the machine from outside.
+ *
+ * A round at once, denser ones in the first second, then one per interval, and a last
+ * one when the program is a zombie: its CPU time and its I/O can still be read then.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "capture/monitor/sampler.h"
+#include "launch/capture_list.h"
+#include "launch/family.h"
+
+struct monitors {
+    struct sampler *sampler;
+    struct family *family;
+    struct runfile *file;
+    struct monitor_process living[FAMILY_LIVING_MAX];
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static int prepare(const struct capture_context *context, void **ret_state)
+{
+    *ret_state = NULL;
+    if (context->options->no_monitors)
+        return 0;
+    struct monitors *m = calloc(1, sizeof *m);
+    if (!m)
+        return -ENOMEM;
+    m->file = context->file;
+    *ret_state = m;
+    return 0;
+}
+
+/* Some descriptors per process; the program has its own limit already. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    const rlim_t wanted = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+    if (limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = wanted;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int start(void *state, const struct capture_context *context)
+{
+    struct monitors *m = state;
+    if (!m)
+        return 0;
+    allow_descriptors();
+    const struct family_options family = { .run_dir = context->dir,
+                                           .pid = (uint32_t)context->pid };
+    int rc = family_new(&family, &m->family);
+    if (rc < 0)
+        return rc;
+    const struct sampler_options sampler = {
+        .dir = context->dir,
+        .control = context->control,
+        .interval_ns = context->options->interval_ns,
+        .pid = (uint32_t)context->pid,
+        .keep_secrets = !context->redact,
+    };
+    return sampler_new(&sampler, &m->sampler);
+}
+
+static void look(struct monitors *m, uint64_t now)
+{
+    size_t count = 0;
+    (void)family_look(m->family, now);
+    for (size_t i = 0; i < family_count(m->family); i++) {
+        const struct family_member *p = family_at(m->family, i);
+        const struct monitor_process id = { p->pid, p->start_ticks };
+        if (p->alive && count < FAMILY_LIVING_MAX)
+            m->living[count++] = id;
+        if (p->exit_known && p->last_ns == now)
+            sampler_ended(m->sampler, &id, p->exit_status);
+    }
+    sampler_round(m->sampler, now, m->living, count);
+}
+
+static uint64_t tick(void *state, uint64_t now)
+{
+    struct monitors *m = state;
+    if (!m || !m->sampler)
+        return 0;
+    look(m, now);
+    return sampler_next_ns(m->sampler);
+}
+
+static void ending(void *state)
+{
+    struct monitors *m = state;
+    if (m && m->sampler)
+        look(m, now_ns());
+}
+
+static void finish(void *state, int status)
+{
+    struct monitors *m = state;
+    if (!m || !m->sampler)
+        return;
+    const struct family_member *program = family_at(m->family, 0);
+    const struct monitor_process id = { program->pid, program->start_ticks };
+    sampler_ended(m->sampler, &id, status);
+    if (family_missed(m->family))
+        runfile_note(m->file, "%llu processes were not watched: more than %d at a time",
+                     (unsigned long long)family_missed(m->family), FAMILY_LIVING_MAX);
+}
+
+static void release(void *state)
+{
+    struct monitors *m = state;
+    if (!m)
+        return;
+    sampler_free(m->sampler);
+    family_free(m->family);
+    free(m);
+}
+
+const struct capture_ops capture_monitors = {
+    .name = "monitors",
+    .prepare = prepare,
+    .start = start,
+    .tick = tick,
+    .ending = ending,
+    .finish = finish,
+    .release = release,
+};
