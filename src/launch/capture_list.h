@@ -5,5 +5,6 @@
 #include "launch/captures.h"
 
 extern const struct capture_ops capture_monitors;
+extern const struct capture_ops capture_python;
 
 #endif

@@ -15,7 +15,7 @@
 
 struct monitors {
     struct sampler *sampler;
-    struct family *family;
+    struct family *family; /* borrowed */
     struct runfile *file;
     struct monitor_process living[FAMILY_LIVING_MAX];
 };
@@ -59,11 +59,9 @@ static int start(void *state, const struct capture_context *context)
     if (!m)
         return 0;
     allow_descriptors();
-    const struct family_options family = { .run_dir = context->dir,
-                                           .pid = (uint32_t)context->pid };
-    int rc = family_new(&family, &m->family);
-    if (rc < 0)
-        return rc;
+    m->family = context->family;
+    if (!m->family)
+        return -ESRCH;
     const struct sampler_options sampler = {
         .dir = context->dir,
         .control = context->control,
@@ -77,7 +75,7 @@ static int start(void *state, const struct capture_context *context)
 static void look(struct monitors *m, uint64_t now)
 {
     size_t count = 0;
-    (void)family_look(m->family, now);
+    family_fresh(m->family, now, 0);
     for (size_t i = 0; i < family_count(m->family); i++) {
         const struct family_member *p = family_at(m->family, i);
         const struct monitor_process id = { p->pid, p->start_ticks };
@@ -124,7 +122,6 @@ static void release(void *state)
     if (!m)
         return;
     sampler_free(m->sampler);
-    family_free(m->family);
     free(m);
 }
 

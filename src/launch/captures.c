@@ -1,12 +1,15 @@
 /* captures.c: the list, and how its rows are called. */
 #include "launch/captures.h"
 
+#include <errno.h>
+
 #include "base/error.h"
 #include "launch/capture_list.h"
+#include "launch/family.h"
 
 /* In the order in which they are prepared and ticked. */
 static const struct capture_ops *const list[] = {
-    &capture_monitors, NULL, /* ends the list */
+    &capture_monitors, &capture_python, NULL, /* ends the list */
 };
 _Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
                "room in struct captures");
@@ -34,10 +37,16 @@ void captures_prepare(struct captures *c, const struct capture_context *context)
 void captures_start(struct captures *c, pid_t pid)
 {
     c->context.pid = pid;
+    const struct family_options family = { .run_dir = c->context.dir,
+                                           .pid = (uint32_t)pid };
+    int rc = family_new(&family, &c->context.family);
+    if (rc < 0 && rc != -ESRCH) /* gone already: nobody to watch */
+        runfile_note(c->context.file, "the program's processes could not be found: %s",
+                     error_text(rc));
     for (size_t i = 0; list[i]; i++) {
         if (!c->one[i].on)
             continue;
-        int rc = list[i]->start ? list[i]->start(c->one[i].state, &c->context) : 0;
+        rc = list[i]->start ? list[i]->start(c->one[i].state, &c->context) : 0;
         if (rc < 0)
             gave_up(c, i, rc);
         else
@@ -77,5 +86,6 @@ void captures_release(struct captures *c)
     for (size_t i = 0; list[i]; i++)
         if (c->one[i].on && list[i]->release)
             list[i]->release(c->one[i].state);
+    family_free(c->context.family);
     *c = (struct captures){ 0 };
 }

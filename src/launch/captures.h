@@ -35,6 +35,8 @@ struct capture_context {
     struct runfile *file; /* for runfile_note() */
     int level;            /* enum sonde_level */
     pid_t pid;            /* of the program; 0 before it is started */
+    struct family
+        *family; /* its processes; NULL before it is started, or without /proc */
 };
 
 struct capture_ops {

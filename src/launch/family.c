@@ -48,7 +48,7 @@ struct family {
     size_t count, living;
     uint64_t total, missed;
     bool has_children;
-    uint64_t scan_ns, next_scan_ns, next_search_ns;
+    uint64_t scan_ns, next_scan_ns, next_search_ns, looked_ns;
     struct timespec dir_changed;
     struct pid_list before, now;
     char *text; /* for environments and lists of children */
@@ -374,10 +374,17 @@ static void search(struct family *f, uint64_t now_ns)
 
 size_t family_look(struct family *f, uint64_t now_ns)
 {
+    f->looked_ns = now_ns;
     check_living(f, now_ns);
     if (now_ns >= f->next_search_ns)
         search(f, now_ns);
     return f->living;
+}
+
+void family_fresh(struct family *f, uint64_t now_ns, uint64_t max_age_ns)
+{
+    if (f->looked_ns == 0 || now_ns > f->looked_ns + max_age_ns)
+        (void)family_look(f, now_ns);
 }
 
 int family_new(const struct family_options *o, struct family **ret_family)

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 enum {
-    FAMILY_MAX = 4096,      /* members kept, dead ones included */
+    FAMILY_MAX = 4096,        /* members kept, dead ones included */
     FAMILY_LIVING_MAX = 2048, /* more are counted as missed */
 };
 
@@ -34,7 +34,7 @@ enum family_source { FAMILY_PROGRAM, FAMILY_CHILD, FAMILY_FILE, FAMILY_ENVIRON }
 
 struct family_member {
     uint32_t pid;
-    uint32_t ppid; /* of the last look: 1 (or a subreaper) for orphans */
+    uint32_t ppid;   /* of the last look: 1 (or a subreaper) for orphans */
     uint32_t parent; /* pid of its first parent known */
     uint64_t start_ticks;
     enum family_source source;
@@ -62,6 +62,9 @@ void family_free(struct family *family);
 
 /* Looks who is there. Returns the number of living members. */
 size_t family_look(struct family *family, uint64_t now_ns);
+
+/* The same, unless the last look is younger than max_age_ns: several ask. */
+void family_fresh(struct family *family, uint64_t now_ns, uint64_t max_age_ns);
 
 /* Members, dead ones included while there is room for them (the oldest dead go first).
  * Indices are those of the last look only; 0 is always the program. */

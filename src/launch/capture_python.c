@@ -1,0 +1,108 @@
+/* capture_python.c: the supervisor looks at Python stacks.
+ *
+ * At a steady rate, and late rather than never when the supervisor is busy: time is
+ * attributed by how long it was since the last look, not by counting looks. When looking
+ * costs more than its share of a core, it is done more seldom.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <sonde/sonde.h>
+
+#include "capture/python/watch.h"
+#include "launch/capture_list.h"
+#include "launch/family.h"
+
+enum { DEFAULT_HZ = 100, MORE_HZ = 250, FAMILY_AGE_NS = 100000000 };
+static const uint64_t SECOND_NS = 1000000000;
+static const double MOST_OF_A_CORE = 0.03;
+
+struct pythons {
+    struct watch *watch;
+    struct family *family; /* borrowed */
+    uint64_t period_ns;
+    struct watch_process living[FAMILY_LIVING_MAX];
+};
+
+static unsigned rate_of(const struct capture_context *context)
+{
+    if (context->options->no_stacks || context->level == SONDE_BASIC)
+        return 0;
+    if (context->options->rate_hz)
+        return context->options->rate_hz;
+    return context->level == SONDE_COMPREHENSIVE ? MORE_HZ : DEFAULT_HZ;
+}
+
+static int prepare(const struct capture_context *context, void **ret_state)
+{
+    const unsigned rate = rate_of(context);
+    *ret_state = NULL;
+    if (rate == 0)
+        return 0;
+    struct pythons *p = calloc(1, sizeof *p);
+    if (!p)
+        return -ENOMEM;
+    p->period_ns = SECOND_NS / rate;
+    *ret_state = p;
+    return 0;
+}
+
+static int start(void *state, const struct capture_context *context)
+{
+    struct pythons *p = state;
+    if (!p)
+        return 0;
+    p->family = context->family;
+    if (!p->family)
+        return -ESRCH;
+    return watch_new(context->dir, context->control, p->period_ns, &p->watch);
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void look(struct pythons *p, uint64_t now)
+{
+    size_t count = 0;
+    family_fresh(p->family, now, FAMILY_AGE_NS);
+    for (size_t i = 0; i < family_count(p->family); i++) {
+        const struct family_member *m = family_at(p->family, i);
+        if (m->alive && m->state != 'Z' && count < FAMILY_LIVING_MAX)
+            p->living[count++] = (struct watch_process){ m->pid, m->start_ticks };
+    }
+    watch_look(p->watch, p->living, count, now);
+}
+
+static uint64_t tick(void *state, uint64_t now)
+{
+    struct pythons *p = state;
+    if (!p || !p->watch)
+        return 0;
+    const uint64_t before = own_cpu_ns();
+    look(p, now);
+    const double cost = (double)(own_cpu_ns() - before);
+    const double dear = cost / MOST_OF_A_CORE;
+    return now + (dear > (double)p->period_ns ? (uint64_t)dear : p->period_ns);
+}
+
+static void release(void *state)
+{
+    struct pythons *p = state;
+    if (!p)
+        return;
+    watch_free(p->watch);
+    free(p);
+}
+
+const struct capture_ops capture_python = {
+    .name = "Python stacks",
+    .prepare = prepare,
+    .start = start,
+    .tick = tick,
+    .release = release,
+};
