@@ -403,6 +403,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = monitors_read(r);
     if (rc == 0)
+        rc = pyprofile_read(r);
+    if (rc == 0)
         rc = verdict_write(r);
     if (rc == 0)
         rc = provenance_write(r);

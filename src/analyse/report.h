@@ -15,6 +15,7 @@
 #include "analyse/monitors.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
+#include "analyse/pyprofile.h"
 #include "analyse/steps.h"
 #include "base/arena.h"
 #include "store/run.h"
@@ -95,6 +96,7 @@ struct report {
     struct step_stats steps;
     struct step_series series;
     struct report_monitors monitors;
+    struct py_profile python;
     uint64_t last_step; /* number of the last step, 0: none */
     struct op_value *metrics, *counters;
     struct run_pair *tags, *params;

@@ -304,13 +304,20 @@ static void put_notes(struct json_writer *w, const struct report *r)
 }
 
 /* What later issues fill in. */
-static void put_not_captured(struct json_writer *w)
+static void put_not_captured(struct json_writer *w, const struct report *r)
 {
     static const char *const groups[] = { "gpu", "cost", NULL };
     static const char *const allocations[] = { "count", "bytes", "peak_bytes", NULL };
     static const char *const energy[] = { "joules", "co2e_g", "source", NULL };
-    field_empty_array(w, "functions");
-    field_empty_array(w, "lines");
+    json_key(w, "functions");
+    json_array_begin(w);
+    fields_of_py_functions(w, r);
+    json_array_end(w);
+    json_key(w, "lines");
+    json_array_begin(w);
+    fields_of_py_lines(w, r);
+    json_array_end(w);
+    fields_of_python(w, r);
     json_key(w, "allocations");
     json_object_begin(w);
     field_nulls(w, allocations);
@@ -349,7 +356,7 @@ int report_json(const struct report *report, const struct report_style *style,
     field_empty_array(&w, "ranks");
     field_empty_array(&w, "epochs");
     fields_of_operations(&w, report, &filter);
-    put_not_captured(&w);
+    put_not_captured(&w, report);
     fields_of_monitors(&w, report);
     put_open(&w, report);
     put_provenance(&w, report);

@@ -28,6 +28,11 @@ void field_from_run(struct json_writer *w, const struct json_t *root, const char
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);
 
+/* pysection.c: elements of `functions` and `lines`, and the key `python`. */
+void fields_of_py_functions(struct json_writer *w, const struct report *r);
+void fields_of_py_lines(struct json_writer *w, const struct report *r);
+void fields_of_python(struct json_writer *w, const struct report *r);
+
 /* jsonmonitors.c: series over time; what monitors know of processes. */
 void fields_of_monitors(struct json_writer *w, const struct report *r);
 /* NULL: not watched. */

@@ -29,6 +29,9 @@ void section_notes(struct page *page, const struct report *r,
 void section_trust(struct page *page, const struct report *r,
                    const struct report_style *style);
 
+/* pysection.c: Python lines, and functions in the full report. */
+void section_python(struct page *page, const struct report *r, bool full);
+
 /* machine.c: what the run did to the machine. */
 void section_machine(struct page *page, const struct report *r);
 
