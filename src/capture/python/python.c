@@ -31,6 +31,7 @@ enum {
 
 struct thread {
     uint64_t address, interp;
+    uint64_t descriptor; /* of libc, before 3.11: what tid was found by */
     uint32_t tid;
     bool has_gil;
     uint8_t state[STATE_MAX];
@@ -175,13 +176,19 @@ static uint32_t tid_by_descriptor(const struct python *p, uint64_t descriptor)
     return access(path, F_OK) == 0 ? tid : 0;
 }
 
+/* A new thread's state bears the numbers of the thread that made it until it runs. */
 static void name_thread(const struct python *p, struct thread *t)
 {
     const struct python_layout *l = &p->layout;
-    if (l->thread_native_id != LAYOUT_NONE)
+    if (l->thread_native_id != LAYOUT_NONE) {
         t->tid = (uint32_t)word_at(t->state, l->thread_size, l->thread_native_id);
-    else if (!t->tid)
-        t->tid = tid_by_descriptor(p, word_at(t->state, l->thread_size, l->thread_id));
+        return;
+    }
+    const uint64_t descriptor = word_at(t->state, l->thread_size, l->thread_id);
+    if (t->tid && descriptor == t->descriptor)
+        return;
+    t->descriptor = descriptor;
+    t->tid = tid_by_descriptor(p, descriptor);
 }
 
 static uint64_t next_of(const struct python *p, const struct thread *t)
@@ -243,6 +250,8 @@ static bool reread_threads(struct python *p)
     for (size_t i = 0; i < p->interpreter_count; i++)
         if (!list_is_whole(p, p->interpreters[i], heads[i]))
             return false;
+    for (size_t i = 0; i < p->thread_count; i++)
+        name_thread(p, &p->threads[i]);
     return true;
 }
 

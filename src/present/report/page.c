@@ -151,13 +151,30 @@ static void trim_lines(struct buf *text)
     buf_truncate(text, kept);
 }
 
-int page_flush(struct page *page, FILE *out)
+static int finish(struct page *page)
 {
     if (page->out.error)
         return page->out.error;
     trim_lines(&page->out);
     if (!page->unicode)
         make_ascii(&page->out);
+    return 0;
+}
+
+int page_encode(struct page *page, struct buf *out)
+{
+    const int rc = finish(page);
+    if (rc == 0 && page->out.len)
+        buf_append(out, page->out.data, page->out.len);
+    buf_clear(&page->out);
+    return rc ? rc : out->error;
+}
+
+int page_flush(struct page *page, FILE *out)
+{
+    const int rc = finish(page);
+    if (rc < 0)
+        return rc;
     errno = 0;
     if (fwrite(page->out.data, 1, page->out.len, out) != page->out.len)
         return errno > 0 ? -errno : -EIO;

@@ -24,6 +24,8 @@ void page_init(struct page *page, int width, bool color, bool unicode);
 void page_release(struct page *page);
 /* Writes everything. */
 int page_flush(struct page *page, FILE *out);
+/* The same into memory. */
+int page_encode(struct page *page, struct buf *out);
 
 size_t page_lines(const struct page *page);
 
