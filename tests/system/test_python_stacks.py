@@ -1,0 +1,77 @@
+# serial: yes
+"""Python stacks read from outside: the right lines, the right time, nothing disturbed."""
+
+import re
+
+import pytest
+from pythons import interpreters
+from sonde_test import SOURCE, run, sonde
+
+PROGRAM = SOURCE / "tests/system/progs/py_known_times.py"
+
+
+def lines_of(word):
+    """Numbers of the lines marked with `# WORD`."""
+    text = PROGRAM.read_text().splitlines()
+    return {i + 1 for i, line in enumerate(text) if line.endswith(f"# {word}")}
+
+
+def seconds(answer, word, key):
+    marked = lines_of(word)
+    return sum(
+        line[key]
+        for line in answer["lines"]
+        if line["file"].endswith(PROGRAM.name) and line["line"] in marked
+    )
+
+
+def function_seconds(answer, *names):
+    return sum(
+        f["self_s"] for f in answer["functions"] if re.split(r"\.", f["name"])[0] in names
+    )
+
+
+@pytest.mark.parametrize("minor", interpreters())
+def test_time_goes_to_the_lines_that_took_it(tmp_path, minor):
+    done = run(
+        tmp_path / "r", interpreters()[minor], PROGRAM, 6
+    )
+    cheap, dear, slept = map(float, done.stdout.split())
+    answer = done.report()
+    python = answer["python"]
+    assert python["version"] == f"3.{minor}"
+    assert python["invalid"] <= max(2, python["samples"] * 0.01)
+    # By function, because a generator expression has frames of its own. The CPU clock is
+    # the kernel's; which line it belongs to is sampled: 240 looks at the least.
+    total = python["cpu_s"]
+    burnt_cheap = function_seconds(answer, "burn_cheap")
+    burnt_dear = function_seconds(answer, "burn_dear", "<genexpr>")
+    assert cheap + dear <= total * 1.02
+    assert burnt_cheap / (burnt_cheap + burnt_dear) == pytest.approx(0.25, abs=0.08)
+    # What the main thread waited for is wall time without CPU time.
+    assert seconds(answer, "SLEEP", "main_self_s") >= slept * 0.8
+    assert seconds(answer, "SLEEP", "self_s") <= 0.1 * slept + 0.05
+    # The other thread's wait is not the main thread's.
+    assert seconds(answer, "IDLE", "main_self_s") == 0
+
+
+@pytest.mark.parametrize("minor", list(interpreters())[-1:])
+def test_recursion_counts_once_in_the_total_of_a_function(tmp_path, minor):
+    answer = run(
+        tmp_path / "r", interpreters()[minor], PROGRAM, 2
+    ).report()
+    deep = next(f for f in answer["functions"] if f["name"] == "deep")
+    assert deep["total_s"] <= answer["python"]["cpu_s"] * 1.001
+    assert deep["total_s"] >= answer["python"]["cpu_s"] * 0.4
+
+
+def test_a_program_that_is_no_python_has_no_python_in_its_report(tmp_path):
+    answer = run(tmp_path / "r", "sleep", "0.3").report()
+    assert answer["python"] is None
+
+
+@pytest.mark.parametrize("minor", list(interpreters())[-1:])
+def test_the_text_names_the_line(tmp_path, minor):
+    run(tmp_path / "r", interpreters()[minor], PROGRAM, 2)
+    text = sonde("report", tmp_path / "r").stdout
+    assert re.search(r"PYTHON .*\n.*py_known_times\.py:\d+", text), text
