@@ -59,6 +59,8 @@ static const struct table table_here = {
     .pause = record_pause,
     .recording = record_recording,
     .lost = record_lost,
+    .lane_follow = lanes_follow,
+    .steps = record_steps,
 };
 
 /* ---- Finding --------------------------------------------------------------------- */
@@ -218,6 +220,10 @@ static void silent_pause(int p)
 {
     (void)p;
 }
+static void silent_follow(struct sonde_lane **slot)
+{
+    (void)slot;
+}
 static uint64_t silent_lost(void)
 {
     return 0;
@@ -250,6 +256,8 @@ static const struct table *silent_table(void)
         .pause = silent_pause,
         .recording = silent_zero,
         .lost = silent_lost,
+        .lane_follow = silent_follow,
+        .steps = silent_lost,
     };
     return &t;
 }

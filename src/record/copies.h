@@ -42,6 +42,8 @@ struct table {
     void (*pause)(int paused);
     int (*recording)(void);
     uint64_t (*lost)(void);
+    void (*lane_follow)(struct sonde_lane **slot);
+    uint64_t (*steps)(void);
 };
 
 /* The recorder of this process: ours or another copy's. Never NULL. Also points this
@@ -72,5 +74,6 @@ const char *session_error(void);
 void record_pause(int paused);
 int record_recording(void);
 uint64_t record_lost(void);
+uint64_t record_steps(void); /* begun in this process so far */
 
 #endif
