@@ -31,6 +31,7 @@ enum heap_table {
     HEAP_SNAPSHOTS,
     HEAP_SNAPSITES,
     HEAP_EVENT_ROWS,
+    HEAP_FRAME_ROWS,
 };
 
 enum {
@@ -39,6 +40,8 @@ enum {
     HEAP_MAX_SITES = 16384,
     HEAP_MAX_LIVE = 262144,
     HEAP_FILTER = 65536,
+    HEAP_MAX_FRAMES = 65536,
+    HEAP_MAX_MODULES = 4096,
 };
 
 struct heap_cell {
@@ -67,6 +70,7 @@ struct heap {
     struct heap_cell cells[INSIDE_THREADS + 1]; /* the last: shared by the others */
     uint32_t counter_hash[2 * HEAP_MAX_COUNTERS]; /* row index + 1 */
     uint32_t site_hash[2 * HEAP_MAX_SITES];
+    uint32_t frame_hash[2 * HEAP_MAX_FRAMES];
     uint32_t live_hash[2 * HEAP_MAX_LIVE];
     uint32_t live_free, live_used; /* a list of rows to use again, index + 1 */
     uint32_t live_next[HEAP_MAX_LIVE];

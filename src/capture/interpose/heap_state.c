@@ -109,10 +109,11 @@ static const struct tables_spec specs[] = {
     { "counters", sizeof(struct heap_counter_row), HEAP_MAX_COUNTERS },
     { "sites", sizeof(struct heap_site_row), HEAP_MAX_SITES },
     { "live", sizeof(struct heap_live_row), HEAP_MAX_LIVE },
-    { MODULES_TABLE, sizeof(struct module_row), MODULE_ROWS_MAX },
+    { MODULES_TABLE, sizeof(struct module_row), HEAP_MAX_MODULES },
     { "snapshots", sizeof(struct heap_snapshot_row), 4096 },
     { "snapsites", sizeof(struct heap_snapsite_row), 1 << 18 },
     { "events", sizeof(struct heap_event_row), 1 << 20 },
+    { FRAMES_TABLE, sizeof(struct frame_row), HEAP_MAX_FRAMES },
 };
 
 /* What a fork leaves of the parent's file: its mapping and descriptor. */
@@ -378,6 +379,13 @@ void heap_tell(struct heap_cell *c)
     t->untold -= more; /* a handler may have allocated meanwhile */
     if (before + high > 0)
         raise_peak(heap->process, (uint64_t)(before + high));
+}
+
+/* How long blocks that were never freed had lived. */
+__attribute__((destructor)) static void ended(void)
+{
+    if (heap && __atomic_load_n(&heap->state, __ATOMIC_ACQUIRE) == OPEN)
+        __atomic_store_n(&heap->process->exit_ticks, ticks_now(), __ATOMIC_RELAXED);
 }
 
 /* ---- Memory from the kernel ------------------------------------------------------- */
