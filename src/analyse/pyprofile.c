@@ -166,6 +166,13 @@ static int by_cpu(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+static int by_place(const void *a, const void *b)
+{
+    const struct py_line *x = a, *y = b;
+    const int file = strcmp(x->file, y->file);
+    return file ? file : (x->line > y->line) - (x->line < y->line);
+}
+
 static int by_wall(const void *a, const void *b)
 {
     const struct py_line *x = a, *y = b;
@@ -173,8 +180,31 @@ static int by_wall(const void *a, const void *b)
         return x->self.wall_ns < y->self.wall_ns ? 1 : -1;
     if (x->self.cpu_ns != y->self.cpu_ns)
         return x->self.cpu_ns < y->self.cpu_ns ? 1 : -1;
-    const int file = strcmp(x->file, y->file);
-    return file ? file : (x->line > y->line) - (x->line < y->line);
+    return by_place(a, b);
+}
+
+/* A generator expression is a function of its own on the line of the one around it: to a
+ * person it is one line. It is named after the function that took most of it. */
+static void merge_lines(struct py_profile *p)
+{
+    size_t kept = 0;
+    double most = 0;
+    qsort(p->lines, p->line_count, sizeof *p->lines, by_place);
+    for (size_t i = 0; i < p->line_count; i++) {
+        struct py_line *l = &p->lines[i], *last = kept ? &p->lines[kept - 1] : NULL;
+        const double weight = l->self.wall_ns + l->self.cpu_ns;
+        if (!last || by_place(last, l) != 0) {
+            p->lines[kept++] = *l;
+            most = weight;
+            continue;
+        }
+        if (weight > most) {
+            last->function = l->function;
+            most = weight;
+        }
+        add(&last->self, &l->self);
+    }
+    p->line_count = kept;
 }
 
 static void list_functions(struct source *s, const char **files, const char **names)
@@ -209,6 +239,7 @@ static void list_lines(struct source *s, const char **files, const char **names)
                                                           names[row.code], row.line,
                                                           *t };
     }
+    merge_lines(p);
     qsort(p->lines, p->line_count, sizeof *p->lines, by_wall);
 }
 

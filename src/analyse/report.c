@@ -405,6 +405,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = pyprofile_read(r);
     if (rc == 0)
+        rc = allocations_read(r);
+    if (rc == 0)
         rc = verdict_write(r);
     if (rc == 0)
         rc = provenance_write(r);
@@ -444,6 +446,7 @@ void report_free(struct report *report)
         return;
     op_table_release(&report->ops);
     step_stats_release(&report->steps);
+    allocations_release(&report->allocations);
     free(report->processes);
     free(report->threads);
     free(report->monitors.series);

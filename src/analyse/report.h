@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "analyse/monitors.h"
+#include "analyse/allocations.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/pyprofile.h"
@@ -107,7 +108,8 @@ struct report {
     uint64_t deep_zones, holes, names_lost, paths_lost;
     unsigned lost_reason;
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
-    const char *verdict, *why;          /* why may be "" */
+    struct allocations allocations;
+    const char *verdict, *why; /* why may be "" */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;

@@ -41,7 +41,8 @@ struct run_options {
     struct option_range steps;
     int format; /* index in `formats` */
     uint64_t interval_ns;
-    bool lossy, quiet, no_redact, json, full, no_report, no_monitors;
+    const char *trace; /* a list of "alloc", "io" */
+    bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload;
 };
 
 static const char *const levels[] = { "basic", "detailed", "comprehensive", NULL };
@@ -86,6 +87,12 @@ static const struct option options[] = {
     { "no-monitors", 0, OPTION_FLAG, FIELD(no_monitors),
       .help = "do not watch CPU, memory, disk, network, temperature",
       .env = "SONDE_NO_MONITORS" },
+    { "no-preload", 0, OPTION_FLAG, FIELD(no_preload),
+      .help = "leave allocations and I/O out: nothing stands in front of libc",
+      .env = "SONDE_NO_PRELOAD" },
+    { "trace", 0, OPTION_TEXT, FIELD(trace), .value = "LIST",
+      .help = "record every event of: alloc, io (comma between)",
+      .env = "SONDE_TRACE_LIST" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -205,8 +212,27 @@ static void print_report(const struct run_options *o, const char *dir)
 
 /* ---- The verb ----------------------------------------------------------------- */
 
+/* Whether `item` is in the list; false with *ret_ok false when the list has others. */
+static bool traces(const char *list, const char *item, bool *ret_ok)
+{
+    static const char *const known[] = { "alloc", "io" };
+    bool found = false;
+    for (const char *p = list; p && *p;) {
+        const size_t len = strcspn(p, ",");
+        bool is_known = false;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            is_known |= strlen(known[i]) == len && strncmp(p, known[i], len) == 0;
+        *ret_ok &= is_known;
+        found |= strlen(item) == len && strncmp(p, item, len) == 0;
+        p += len + (p[len] == ',');
+    }
+    return found;
+}
+
 static bool check_options(const struct run_options *o, int argc, int *ret_status)
 {
+    bool trace_ok = true;
+    (void)traces(o->trace, "", &trace_ok);
     *ret_status = 0;
     if (argc < 2)
         *ret_status = options_fail(&command, "no command given: sonde run -- COMMAND");
@@ -218,6 +244,8 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
     else if (o->interval_ns &&
              (o->interval_ns < MIN_INTERVAL_NS || o->interval_ns > MAX_INTERVAL_NS))
         *ret_status = options_fail(&command, "--interval wants 10ms to 1h");
+    else if (!trace_ok)
+        *ret_status = options_fail(&command, "--trace takes a list of: alloc, io");
     else if (o->steps.text && (o->after_ns || o->duration_ns))
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
@@ -249,6 +277,10 @@ static void set_launch_options(struct launch_options *l, const struct run_option
         .redact = !o->no_redact,
         .capture = { .no_monitors = o->no_monitors, .interval_ns = o->interval_ns },
     };
+    bool ok;
+    l->capture.no_preload = o->no_preload;
+    l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
+    l->capture.trace_io = traces(o->trace, "io", &ok);
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;
         l->last_step = o->steps.end == UINT64_MAX ? 0 : o->steps.end - 1; /* 0: open */

@@ -6,5 +6,6 @@
 
 extern const struct capture_ops capture_monitors;
 extern const struct capture_ops capture_python;
+extern const struct capture_ops capture_preload;
 
 #endif

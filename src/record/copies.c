@@ -59,6 +59,8 @@ static const struct table table_here = {
     .pause = record_pause,
     .recording = record_recording,
     .lost = record_lost,
+    .lane_follow = lanes_follow,
+    .steps = record_steps,
 };
 
 /* ---- Finding --------------------------------------------------------------------- */
@@ -149,15 +151,26 @@ static void silent_site(struct sonde_site *s, struct sonde_lane **l)
 }
 static const struct table *silent_table(void);
 
-const struct table *copies_table(void)
+const struct table *copies_meet(void)
 {
-    static const struct table *known; /* set once; racing threads agree */
-    const struct table *t = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    static const struct table *met; /* set once; racing threads agree */
+    const struct table *t = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
     if (t)
         return t;
     t = elect();
     if (!t)
         t = silent_table();
+    __atomic_store_n(&met, t, __ATOMIC_RELEASE);
+    return t;
+}
+
+const struct table *copies_table(void)
+{
+    static const struct table *known;
+    const struct table *t = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    if (t)
+        return t;
+    t = copies_meet();
     __atomic_store_n(&sonde_gate_, t->gate(), __ATOMIC_RELEASE);
     __atomic_store_n(&known, t, __ATOMIC_RELEASE);
     return t;
@@ -218,6 +231,10 @@ static void silent_pause(int p)
 {
     (void)p;
 }
+static void silent_follow(struct sonde_lane **slot)
+{
+    (void)slot;
+}
 static uint64_t silent_lost(void)
 {
     return 0;
@@ -250,14 +267,17 @@ static const struct table *silent_table(void)
         .pause = silent_pause,
         .recording = silent_zero,
         .lost = silent_lost,
+        .lane_follow = silent_follow,
+        .steps = silent_lost,
     };
     return &t;
 }
 
 /* Under `sonde run`, meet before main(): later the loader may be busy, or we may be
- * in a signal handler. */
+ * in a signal handler. The preloaded copy is in every program, most of which record
+ * nothing: it meets by itself and makes no trace. */
 __attribute__((constructor)) static void attach_early(void)
 {
-    if (secure_getenv("SONDE_RUN"))
+    if (!copies_preloaded && secure_getenv("SONDE_RUN"))
         (void)copies_table();
 }

@@ -42,11 +42,17 @@ struct table {
     void (*pause)(int paused);
     int (*recording)(void);
     uint64_t (*lost)(void);
+    void (*lane_follow)(struct sonde_lane **slot);
+    uint64_t (*steps)(void);
 };
 
 /* The recorder of this process: ours or another copy's. Never NULL. Also points this
  * copy's gate at it. */
 const struct table *copies_table(void);
+/* The same without the gate: for who does not record and makes no trace. */
+const struct table *copies_meet(void);
+/* Only libsonde-preload.so has it. */
+void copies_preloaded(void) __attribute__((weak));
 
 /* ---- What the recorder offers (the functions behind the table) ---- */
 const volatile uint32_t *record_gate(void);
@@ -72,5 +78,6 @@ const char *session_error(void);
 void record_pause(int paused);
 int record_recording(void);
 uint64_t record_lost(void);
+uint64_t record_steps(void); /* begun in this process so far */
 
 #endif

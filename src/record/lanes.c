@@ -368,6 +368,9 @@ static struct lane *join(void)
     watch_exit(l);
     mine = l;
     sonde_lane_ = (struct sonde_lane *)l;
+    for (unsigned i = 0; i < sizeof shared / sizeof shared[0]; i++)
+        if (shared[i])
+            *shared[i] = sonde_lane_; /* those who asked before it was there */
     return l;
 }
 
@@ -424,6 +427,14 @@ void lanes_share(struct sonde_lane **slot)
         }
     }
     *slot = NULL; /* too many copies: this one takes the slow path each time */
+}
+
+void lanes_follow(struct sonde_lane **slot)
+{
+    sigset_t old;
+    signals_block(&old);
+    lanes_share(slot);
+    signals_restore(&old);
 }
 
 void lanes_name_thread(const char *name)

@@ -140,5 +140,9 @@ void lanes_name_thread(const char *name);
 void lanes_drop(uint64_t events, unsigned reason);
 /* Remembers a copy's thread pointer, to clear it when the thread ends. */
 void lanes_share(struct sonde_lane **slot);
+/* Keeps *slot, a thread variable of the caller's copy, pointing at the calling thread's
+ * lane, now and when it gets one later; NULL while it has none. For those who ask in
+ * which zone a thread is without recording anything. */
+void lanes_follow(struct sonde_lane **slot);
 
 #endif

@@ -165,6 +165,15 @@ uint64_t record_lost(void)
     return ensure() ? __atomic_load_n(&recorder_live()->lost, __ATOMIC_RELAXED) : 0;
 }
 
+/* Asked on behalf of others (allocations): makes no file. */
+uint64_t record_steps(void)
+{
+    return recorder.ready && recorder_has_file() &&
+                   __atomic_load_n(&recorder.wiped->alive, __ATOMIC_ACQUIRE)
+               ? __atomic_load_n(&recorder_live()->steps, __ATOMIC_RELAXED)
+               : 0;
+}
+
 /* ---- Spans ----------------------------------------------------------------------- */
 
 enum { SPAN_OFF = 0, SPAN_ACTIVE = 1, SPAN_WAITING = 2 };

@@ -371,12 +371,18 @@ static int64_t instruction_offset(const struct python_layout *l, const uint8_t *
     return l->minor >= 10 ? (int64_t)lasti * 2 : lasti;
 }
 
+/* Addresses of the frames of a copy, innermost first. */
+struct chain {
+    uint64_t at[PYTHON_FRAMES];
+    unsigned count;
+};
+
 /* From the innermost frame outwards. False when the copy is not one stack. */
 static bool walk_frames(struct python *p, struct thread *t, uint64_t now_ns,
-                        struct python_thread *out, uint64_t places[PYTHON_FRAMES])
+                        struct python_thread *out, struct chain *chain)
 {
     const struct python_layout *l = &p->layout;
-    unsigned far = 0, place_count = 0;
+    unsigned far = 0;
     uint64_t at = t->frame;
     out->count = 0;
     out->cut = false;
@@ -402,35 +408,50 @@ static bool walk_frames(struct python *p, struct thread *t, uint64_t now_ns,
                 (int32_t)index,
                 codes_line(&p->codes, index, instruction_offset(l, frame, code))
             };
-            if (place_count < PYTHON_FRAMES)
-                places[place_count++] = at;
+            if (chain->count < PYTHON_FRAMES)
+                chain->at[chain->count++] = at;
         } else if (!in_c && l->minor < 13) {
             return false; /* from 3.13 on some entries have no code */
         }
         at = word_at(frame, l->frame_size, l->frame_previous);
     }
     if (l->thread_chunk == LAYOUT_NONE) {
-        memcpy(t->places, places, place_count * sizeof *places);
-        t->place_count = place_count;
+        memcpy(t->places, chain->at, chain->count * sizeof *chain->at);
+        t->place_count = chain->count;
     }
     return true;
 }
 
-/* Whether the innermost frame is still the one that was copied. */
-static bool same_as_before(struct python *p, struct thread *t)
+static bool is_in(const struct chain *chain, uint64_t frame)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->at[i] == frame)
+            return true;
+    return false;
+}
+
+/* Whether the thread is still in the stack that was copied: in the same innermost frame,
+ * back in one of its callers, or in something one of them has just called (a generator
+ * comes and goes faster than we read). The callers are the same then. */
+static bool still_there(struct python *p, struct thread *t, const struct chain *chain)
 {
     uint64_t frame = 0;
-    return remote_get(p->pid, frame_pointer_at(p, t), &frame, 8) == 0 &&
-           frame == t->frame;
+    uint8_t bytes[FRAME_MAX];
+    if (remote_get(p->pid, frame_pointer_at(p, t), &frame, sizeof frame) < 0)
+        return false;
+    if (frame == t->frame || is_in(chain, frame))
+        return true;
+    return frame && remote_get(p->pid, frame, bytes, p->layout.frame_size) == 0 &&
+           is_in(chain, word_at(bytes, p->layout.frame_size, p->layout.frame_previous));
 }
 
 static bool copy_stack(struct python *p, struct thread *t, uint64_t now_ns,
                        struct python_thread *out)
 {
-    uint64_t places[PYTHON_FRAMES];
+    struct chain chain = { .count = 0 };
     if (p->layout.thread_chunk == LAYOUT_NONE && t->place_count)
         fetch_places(p, t);
-    return walk_frames(p, t, now_ns, out, places) && same_as_before(p, t);
+    return walk_frames(p, t, now_ns, out, &chain) && still_there(p, t, &chain);
 }
 
 /* Again from the thread state on, for one thread. */

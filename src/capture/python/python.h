@@ -8,8 +8,8 @@
  *         }
  *
  * The program is not stopped, so its stack may change while we copy it. A copy counts only
- * when the thread's innermost frame is the same before and after; it is tried twice, then
- * called invalid and counted.
+ * when the thread is still in it afterwards, give or take the innermost call; it is tried
+ * twice, then called invalid and counted.
  */
 #ifndef SONDE_CAPTURE_PYTHON_PYTHON_H
 #define SONDE_CAPTURE_PYTHON_PYTHON_H

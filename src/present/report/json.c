@@ -307,7 +307,6 @@ static void put_notes(struct json_writer *w, const struct report *r)
 static void put_not_captured(struct json_writer *w, const struct report *r)
 {
     static const char *const groups[] = { "gpu", "cost", NULL };
-    static const char *const allocations[] = { "count", "bytes", "peak_bytes", NULL };
     static const char *const energy[] = { "joules", "co2e_g", "source", NULL };
     json_key(w, "functions");
     json_array_begin(w);
@@ -318,11 +317,6 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     fields_of_py_lines(w, r);
     json_array_end(w);
     fields_of_python(w, r);
-    json_key(w, "allocations");
-    json_object_begin(w);
-    field_nulls(w, allocations);
-    field_empty_array(w, "sites");
-    json_object_end(w);
     json_key(w, "io");
     json_object_begin(w);
     field_empty_array(w, "files");
@@ -356,6 +350,7 @@ int report_json(const struct report *report, const struct report_style *style,
     field_empty_array(&w, "ranks");
     field_empty_array(&w, "epochs");
     fields_of_operations(&w, report, &filter);
+    fields_of_allocations(&w, report);
     put_not_captured(&w, report);
     fields_of_monitors(&w, report);
     put_open(&w, report);

@@ -43,6 +43,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_metrics(&h->after, r, limits);
     section_python(&h->after, r, style->full);
     section_machine(&h->after, r);
+    section_memory(&h->after, r, style);
     if (style->full) {
         section_processes(&h->after, r);
         section_watched(&h->after, r);

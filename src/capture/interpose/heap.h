@@ -1,0 +1,142 @@
+/* heap.h: what the files of the allocation half share.
+ *
+ *     heap.c           the malloc family, and counting
+ *     heap_state.c     the functions behind it, the file, threads' cells
+ *     heap_sample.c    call sites and sampled blocks
+ *     heap_snapshot.c  sonde_heap_snapshot()
+ *     heap_events.c    every event
+ *
+ * A thread counts in a cell. The cell is in wiped memory and points into the file, so
+ * the child of a fork finds a zeroed cell (no row) and takes the slow way, where it gets
+ * a file of its own. Counting is plain stores: one writer per row.
+ */
+#ifndef SONDE_CAPTURE_INTERPOSE_HEAP_H
+#define SONDE_CAPTURE_INTERPOSE_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/interpose/inside.h"
+#include "trace/heap_rows.h"
+#include "trace/tables.h"
+
+enum heap_table {
+    HEAP_PROCESS = 1,
+    HEAP_THREADS,
+    HEAP_COUNTERS,
+    HEAP_SITES,
+    HEAP_LIVE,
+    HEAP_MODULES,
+    HEAP_SNAPSHOTS,
+    HEAP_SNAPSITES,
+    HEAP_EVENT_ROWS,
+    HEAP_FRAME_ROWS,
+};
+
+enum {
+    HEAP_ZONE_CACHE = 64,
+    HEAP_MAX_COUNTERS = 16384,
+    HEAP_MAX_SITES = 16384,
+    HEAP_MAX_LIVE = 262144,
+    HEAP_FILTER = 65536,
+    HEAP_MAX_FRAMES = 65536,
+    HEAP_MAX_MODULES = 4096,
+};
+
+struct heap_cell {
+    struct heap_counter_row *row; /* NULL: no cell yet */
+    uint32_t zone;                /* whose row it is */
+    uint32_t number;              /* of the thread */
+    struct heap_thread_row *thread;
+    int64_t until; /* bytes to the next sample */
+    uint64_t mean; /* with which `until` was drawn */
+    uint64_t random;
+    struct {
+        struct heap_counter_row *row;
+        uint32_t zone;
+    } cache[HEAP_ZONE_CACHE];
+};
+
+/* In wiped memory. */
+struct heap {
+    uint32_t state; /* 0 not open, 1 open, 2 failed; atomic */
+    uint32_t open_lock;
+    uint32_t lock; /* sites, live blocks, hash of counters */
+    uint32_t traces_events;
+    struct tables tables;
+    struct heap_process_row *process;
+    struct inside_modules modules;
+    struct heap_cell cells[INSIDE_THREADS + 1]; /* the last: shared by the others */
+    uint32_t counter_hash[2 * HEAP_MAX_COUNTERS]; /* row index + 1 */
+    uint32_t site_hash[2 * HEAP_MAX_SITES];
+    uint32_t frame_hash[2 * HEAP_MAX_FRAMES];
+    uint32_t live_hash[2 * HEAP_MAX_LIVE];
+    uint32_t live_free, live_used; /* a list of rows to use again, index + 1 */
+    uint32_t live_next[HEAP_MAX_LIVE];
+    uint8_t filter[HEAP_FILTER]; /* how many sampled blocks have this hash */
+};
+extern struct heap *heap; /* NULL before there was a file */
+
+extern THREAD_LOCAL struct heap_cell *heap_cell;
+
+/* ---- Behind ours ---- */
+struct heap_functions {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    void *(*memalign)(size_t, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*usable)(void *); /* never NULL once looked up */
+};
+extern struct heap_functions heap_real;
+/* Looks all of them up; false: not now, we are in the middle of it. */
+bool heap_resolve(void);
+
+/* Memory for the time in which dlsym is being asked. Never given back. */
+void *heap_early(size_t size, size_t alignment);
+extern char heap_early_memory[];
+enum { HEAP_EARLY = 64 << 10 };
+static inline bool heap_is_early(const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)heap_early_memory < HEAP_EARLY;
+}
+
+/* ---- Cells ---- */
+/* The calling thread's cell, made if need be; the shared one when it cannot have its
+ * own; NULL when nothing is captured. Sets errno as it was. */
+struct heap_cell *heap_join(void);
+static inline bool heap_is_shared(const struct heap_cell *c)
+{
+    return c->number == INSIDE_THREADS;
+}
+/* The row for a zone that the cell does not point at. */
+struct heap_counter_row *heap_zone_row(struct heap_cell *cell, uint32_t zone);
+/* Tells the process row what the thread has kept for itself. */
+void heap_tell(struct heap_cell *cell);
+
+/* ---- Sampling ---- */
+static inline uint32_t heap_filter_of(const void *p)
+{
+    return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9E3779B97F4A7C15ULL >> 48);
+}
+void heap_draw(struct heap_cell *cell);
+void heap_sample(struct heap_cell *cell, void *p, size_t size);
+/* Forgets a block that may be sampled; before it is really freed. */
+struct heap_taken {
+    struct heap_live_row row;
+    bool is;
+};
+void heap_forget(const void *p);
+void heap_take(const void *p, struct heap_taken *ret_taken);
+void heap_put_back(const struct heap_taken *taken);
+
+/* Anonymous memory taken from and given to the kernel by the program itself (maps.c). */
+void heap_mapped(size_t bytes);
+void heap_unmapped(size_t bytes);
+
+#endif
