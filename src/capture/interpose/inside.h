@@ -142,6 +142,8 @@ void *inside_real(const char *name);
 void io_mapped(void *at, size_t len, int prot, int flags, int fd, off_t offset)
     __attribute__((weak));
 void io_unmapped(void *at, size_t len) __attribute__((weak));
+/* Called before the pages go, whether or not the call will succeed. */
+void io_unmapping(void *at, size_t len) __attribute__((weak));
 
 /* ---- Stacks and modules -----------------------------------------------------------
  *
