@@ -57,9 +57,9 @@ static int read_proc_io(struct io_state *s, uint64_t ret_chars[2])
     if (n <= 0)
         return n < 0 ? errno : EIO;
     text[n] = '\0';
-    ret_chars[0] = number_after(text, "rchar: ") - s->own_read;
-    ret_chars[1] = number_after(text, "wchar: ");
-    s->own_read += (uint64_t)n;
+    ret_chars[0] = number_after(text, "rchar: ") - s->own[IO_READ];
+    ret_chars[1] = number_after(text, "wchar: ") - s->own[IO_WRITE];
+    io_add(&s->own[IO_READ], (uint64_t)n, false);
     return 0;
 }
 
@@ -215,6 +215,15 @@ bool io_begin_slow(struct io_call *c, int fd)
     if (counts)
         c->start = io_ticks();
     return counts;
+}
+
+void io_passed(int fd, enum io_direction d, int64_t moved)
+{
+    struct io_state *s = io;
+    if (moved <= 0 || !s || !s->on)
+        return;
+    if (inside_busy || ((unsigned)fd < IO_FDS && s->fd[fd].flags & IO_FD_ASIDE))
+        io_add(&s->own[d], (uint64_t)moved, false);
 }
 
 void io_failed(struct io_call *c, enum io_direction d, int error)

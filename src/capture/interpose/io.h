@@ -112,7 +112,7 @@ struct io_state {
     uint64_t next_reading; /* ticks */
     uint64_t second;       /* in ticks */
     uint64_t base[2];      /* rchar, wchar at the start */
-    uint64_t own_read;     /* bytes we read from /proc since */
+    uint64_t own[2];       /* bytes Sonde itself moved since; not the program's */
     struct io_process_row *process;
     struct io_file_row *other; /* row 0 */
     struct tables tables;
@@ -166,6 +166,9 @@ static inline uint64_t io_ticks(void)
 /* The cold half of io_begin(): sets up, finds out what the descriptor is, gives it a
  * row. Leaves errno alone. False: do not count. */
 bool io_begin_slow(struct io_call *call, int fd);
+/* After a call that was passed through: Sonde's own bytes are told apart, because the
+ * kernel counts them too. */
+void io_passed(int fd, enum io_direction direction, int64_t moved);
 /* The cold halves of io_end(). */
 void io_failed(struct io_call *call, enum io_direction direction, int error);
 void io_count_zone(uint32_t zone, enum io_direction direction, uint64_t bytes,
@@ -246,8 +249,10 @@ static inline void io_end(struct io_call *c, enum io_direction d, enum io_way wa
 /* After inside_ready() said yes; inside_busy is set. */
 bool io_set_up(void);
 /* An open that began at `start` gave `fd`. Relative paths and NULL are asked for. Sets
- * things up, unless in a child of fork, which may be about to become something else. */
-void io_opened(int fd, const char *path, uint64_t start);
+ * things up, unless in a child of fork, which may be about to become something else.
+ * `caller`: a return address; what the recorder in this library opens is put aside. */
+#define IO_CALLER __builtin_return_address(0)
+void io_opened(int fd, const char *path, uint64_t start, const void *caller);
 /* `fd` is about to be closed: forget it. */
 void io_closing(int fd);
 /* The same descriptor by another number. */

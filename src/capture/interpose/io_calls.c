@@ -18,9 +18,12 @@ ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t at, size_t room);
     EXPORTED ssize_t name declaration                                                  \
     {                                                                                  \
         struct io_call c;                                                              \
-        if (!io_begin(&c, fd))                                                         \
-            return REAL(name) arguments;                                               \
+        const bool counts = io_begin(&c, fd);                                          \
         const ssize_t moved = REAL(name) arguments;                                    \
+        if (UNLIKELY(!counts)) {                                                       \
+            io_passed(fd, direction, moved);                                           \
+            return moved;                                                              \
+        }                                                                              \
         io_end(&c, direction, IO_WAY_READ, moved, IO_HERE);                            \
         return moved;                                                                  \
     }
@@ -30,9 +33,12 @@ ssize_t __pread64_chk(int fd, void *buf, size_t n, off64_t at, size_t room);
     EXPORTED ssize_t name declaration                                                  \
     {                                                                                  \
         struct io_call c;                                                              \
-        if (!io_begin(&c, fd))                                                         \
-            return REAL(name) arguments;                                               \
+        const bool counts = io_begin(&c, fd);                                          \
         const ssize_t moved = REAL(name) arguments;                                    \
+        if (UNLIKELY(!counts)) {                                                       \
+            io_passed(fd, direction, moved);                                           \
+            return moved;                                                              \
+        }                                                                              \
         io_end(&c, direction, IO_WAY_PREAD, moved, at < 0 ? IO_HERE : (uint64_t)at);   \
         return moved;                                                                  \
     }

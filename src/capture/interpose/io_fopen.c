@@ -1,10 +1,10 @@
 /* io_fopen.c: stdio calls that open, close and position. */
 #include "capture/interpose/io_stdio.h"
 
-static FILE *opened(FILE *fp, const char *path, uint64_t start)
+static FILE *opened(FILE *fp, const char *path, uint64_t start, const void *caller)
 {
     if (fp && fp->_fileno >= 0) {
-        io_opened(fp->_fileno, path, start);
+        io_opened(fp->_fileno, path, start, caller);
         stream_opened(fp);
     } else if (!fp && !inside_busy && io && io->on) {
         io_add(&io->process->open_errors, 1, false);
@@ -17,7 +17,7 @@ static FILE *opened(FILE *fp, const char *path, uint64_t start)
     EXPORTED FILE *name declaration                                                    \
     {                                                                                  \
         const uint64_t start = io_ticks();                                             \
-        return opened(REAL(name) arguments, path, start);                              \
+        return opened(REAL(name) arguments, path, start, IO_CALLER);                   \
     }
 FOPEN(fopen, (const char *path, const char *mode), (path, mode), path)
 FOPEN(fopen64, (const char *path, const char *mode), (path, mode), path)
@@ -45,7 +45,7 @@ EXPORTED FILE *fdopen(int fd, const char *mode)
         stream_closing(&w, fp, &gone);                                                 \
         FILE *again = REAL(name)(path, mode, fp);                                      \
         stream_closed(&w, &gone);                                                      \
-        return opened(again, path, start);                                             \
+        return opened(again, path, start, IO_CALLER);                                  \
     }
 FREOPEN(freopen)
 FREOPEN(freopen64)

@@ -33,7 +33,7 @@ static long present_in(int pagemap, uint64_t first_page, size_t pages)
     long present = 0;
     if (n < 0)
         return -1;
-    io->own_read += (uint64_t)n;
+    io_add(&io->own[IO_READ], (uint64_t)n, false);
     for (size_t i = 0; i < (size_t)n / sizeof *entry; i++)
         present += entry[i] & PRESENT ? 1 : 0;
     return present;

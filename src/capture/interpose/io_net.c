@@ -158,7 +158,7 @@ static int accepted(int fd, uint64_t start)
 {
     const int saved = errno;
     if (fd >= 0) {
-        io_opened(fd, NULL, start);
+        io_opened(fd, NULL, start, NULL);
         if (!inside_busy && io && io->on)
             name_accepted(fd);
     }
@@ -186,7 +186,7 @@ EXPORTED int socket(int domain, int type, int protocol_number)
     const uint64_t start = io_ticks();
     const int fd = REAL(socket)(domain, type, protocol_number);
     if (fd >= 0)
-        io_opened(fd, NULL, start);
+        io_opened(fd, NULL, start, NULL);
     return fd;
 }
 
@@ -196,8 +196,8 @@ EXPORTED int socketpair(int domain, int type, int protocol_number, int ends[2])
     const uint64_t start = io_ticks();
     const int result = REAL(socketpair)(domain, type, protocol_number, ends);
     if (result == 0) {
-        io_opened(ends[0], NULL, start);
-        io_opened(ends[1], NULL, start);
+        io_opened(ends[0], NULL, start, NULL);
+        io_opened(ends[1], NULL, start, NULL);
     }
     return result;
 }

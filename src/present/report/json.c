@@ -303,7 +303,7 @@ static void put_notes(struct json_writer *w, const struct report *r)
 }
 
 /* What later issues fill in. */
-static void put_not_captured(struct json_writer *w)
+static void put_not_captured(struct json_writer *w, const struct report *r)
 {
     static const char *const groups[] = { "gpu", "cost", NULL };
     static const char *const allocations[] = { "count", "bytes", "peak_bytes", NULL };
@@ -315,11 +315,7 @@ static void put_not_captured(struct json_writer *w)
     field_nulls(w, allocations);
     field_empty_array(w, "sites");
     json_object_end(w);
-    json_key(w, "io");
-    json_object_begin(w);
-    field_empty_array(w, "files");
-    field_null(w, "coverage");
-    json_object_end(w);
+    fields_of_io(w, r);
     field_nulls(w, groups);
     json_key(w, "energy");
     json_object_begin(w);
@@ -351,7 +347,7 @@ int report_json(const struct report *report, const struct report_style *style,
     field_empty_array(&w, "ranks");
     field_empty_array(&w, "epochs");
     fields_of_operations(&w, report, &filter);
-    put_not_captured(&w);
+    put_not_captured(&w, report);
     put_open(&w, report);
     put_provenance(&w, report);
     put_notes(&w, report);

@@ -28,4 +28,7 @@ void field_from_run(struct json_writer *w, const struct json_t *root, const char
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);
 
+/* jsonio.c: files and sockets. */
+void fields_of_io(struct json_writer *w, const struct report *r);
+
 #endif
