@@ -37,7 +37,9 @@ struct run_options {
     int level; /* index in `levels` */
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
     struct option_range steps;
-    int format; /* index in `formats` */
+    int format;        /* index in `formats` */
+    const char *trace; /* a list of "alloc", "io" */
+    bool no_preload;
     bool lossy, quiet, no_redact, json, full, no_report;
 };
 
@@ -77,6 +79,12 @@ static const struct option options[] = {
     { "timeout", 0, OPTION_SECONDS, FIELD(timeout_ns), .value = "DURATION",
       .help = "end the program after this time: SIGTERM, 10 s later SIGKILL",
       .env = "SONDE_TIMEOUT" },
+    { "no-preload", 0, OPTION_FLAG, FIELD(no_preload),
+      .help = "leave allocations and I/O out: nothing stands in front of libc",
+      .env = "SONDE_NO_PRELOAD" },
+    { "trace", 0, OPTION_TEXT, FIELD(trace), .value = "LIST",
+      .help = "record every event of: alloc, io (comma between)",
+      .env = "SONDE_TRACE_LIST" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -196,8 +204,27 @@ static void print_report(const struct run_options *o, const char *dir)
 
 /* ---- The verb ----------------------------------------------------------------- */
 
+/* Whether `item` is in the list; false with *ret_ok false when the list has others. */
+static bool traces(const char *list, const char *item, bool *ret_ok)
+{
+    static const char *const known[] = { "alloc", "io" };
+    bool found = false;
+    for (const char *p = list; p && *p;) {
+        const size_t len = strcspn(p, ",");
+        bool is_known = false;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            is_known |= strlen(known[i]) == len && strncmp(p, known[i], len) == 0;
+        *ret_ok &= is_known;
+        found |= strlen(item) == len && strncmp(p, item, len) == 0;
+        p += len + (p[len] == ',');
+    }
+    return found;
+}
+
 static bool check_options(const struct run_options *o, int argc, int *ret_status)
 {
+    bool trace_ok = true;
+    (void)traces(o->trace, "", &trace_ok);
     *ret_status = 0;
     if (argc < 2)
         *ret_status = options_fail(&command, "no command given: sonde run -- COMMAND");
@@ -206,6 +233,8 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
                                    "--name may not be empty or begin with '@'");
     else if (o->max_trace && o->max_trace < MIN_MAX_TRACE)
         *ret_status = options_fail(&command, "--max-trace wants at least 2MiB");
+    else if (!trace_ok)
+        *ret_status = options_fail(&command, "--trace takes a list of: alloc, io");
     else if (o->steps.text && (o->after_ns || o->duration_ns))
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
@@ -236,6 +265,10 @@ static void set_launch_options(struct launch_options *l, const struct run_option
         .lossy = o->lossy,
         .redact = !o->no_redact,
     };
+    bool ok;
+    l->capture.no_preload = o->no_preload;
+    l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
+    l->capture.trace_io = traces(o->trace, "io", &ok);
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;
         l->last_step = o->steps.end == UINT64_MAX ? 0 : o->steps.end - 1; /* 0: open */

@@ -151,15 +151,26 @@ static void silent_site(struct sonde_site *s, struct sonde_lane **l)
 }
 static const struct table *silent_table(void);
 
-const struct table *copies_table(void)
+const struct table *copies_meet(void)
 {
-    static const struct table *known; /* set once; racing threads agree */
-    const struct table *t = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    static const struct table *met; /* set once; racing threads agree */
+    const struct table *t = __atomic_load_n(&met, __ATOMIC_ACQUIRE);
     if (t)
         return t;
     t = elect();
     if (!t)
         t = silent_table();
+    __atomic_store_n(&met, t, __ATOMIC_RELEASE);
+    return t;
+}
+
+const struct table *copies_table(void)
+{
+    static const struct table *known;
+    const struct table *t = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    if (t)
+        return t;
+    t = copies_meet();
     __atomic_store_n(&sonde_gate_, t->gate(), __ATOMIC_RELEASE);
     __atomic_store_n(&known, t, __ATOMIC_RELEASE);
     return t;
@@ -263,9 +274,10 @@ static const struct table *silent_table(void)
 }
 
 /* Under `sonde run`, meet before main(): later the loader may be busy, or we may be
- * in a signal handler. */
+ * in a signal handler. The preloaded copy is in every program, most of which record
+ * nothing: it meets by itself and makes no trace. */
 __attribute__((constructor)) static void attach_early(void)
 {
-    if (secure_getenv("SONDE_RUN"))
+    if (!copies_preloaded && secure_getenv("SONDE_RUN"))
         (void)copies_table();
 }

@@ -49,6 +49,10 @@ struct table {
 /* The recorder of this process: ours or another copy's. Never NULL. Also points this
  * copy's gate at it. */
 const struct table *copies_table(void);
+/* The same without the gate: for who does not record and makes no trace. */
+const struct table *copies_meet(void);
+/* Only libsonde-preload.so has it. */
+void copies_preloaded(void) __attribute__((weak));
 
 /* ---- What the recorder offers (the functions behind the table) ---- */
 const volatile uint32_t *record_gate(void);

@@ -1,0 +1,110 @@
+/* capture_preload.c: puts libsonde-preload.so in front of the program's libraries.
+ *
+ * LD_PRELOAD is inherited, so that the whole tree has it. Ours goes first: what the
+ * user preloads (another malloc) then stands behind it, where it is found by ours.
+ *
+ * AddressSanitizer ends programs in which it is not the first library. Its runtime is
+ * told not to (verify_asan_link_order), and the library stays out of such programs by
+ * itself; SONDE_TRACE tells it what to record event by event.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sonde/sonde.h>
+
+#include "launch/capture_list.h"
+
+#define LIBRARY "libsonde-preload.so"
+#ifndef SONDE_LIBDIR
+#define SONDE_LIBDIR "lib/x86_64-linux-gnu"
+#endif
+
+/* Where the library is, seen from the command: beside it in a build tree, else as
+ * `make install` puts it. */
+static const char *const places[] = { "%s/" LIBRARY, "%s/../lib/sonde/" LIBRARY,
+                                      "%s/../lib64/sonde/" LIBRARY,
+                                      "%s/../" SONDE_LIBDIR "/sonde/" LIBRARY };
+
+static bool own_folder(char *ret_path, size_t size)
+{
+    const ssize_t n = readlink("/proc/self/exe", ret_path, size - 1);
+    if (n <= 0)
+        return false;
+    ret_path[n] = '\0';
+    char *slash = strrchr(ret_path, '/');
+    if (slash)
+        *slash = '\0';
+    return slash != NULL;
+}
+
+static bool find_library(char *ret_path, size_t size)
+{
+    const char *given = getenv("SONDE_PRELOAD_LIBRARY");
+    char folder[4096];
+    if (given && *given) {
+        (void)snprintf(ret_path, size, "%s", given);
+        return strlen(given) < size && access(ret_path, R_OK) == 0;
+    }
+    if (!own_folder(folder, sizeof folder))
+        return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const int n = snprintf(ret_path, size, places[i], folder);
+        if (n > 0 && (size_t)n < size && access(ret_path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* name = first + separator + what it is, or just `first`. */
+static int prepend(const char *name, const char *first, char separator)
+{
+    const char *old = getenv(name);
+    char *value = NULL;
+    if (!old || !*old)
+        return setenv(name, first, 1) < 0 ? -errno : 0;
+    if (asprintf(&value, "%s%c%s", first, separator, old) < 0)
+        return -ENOMEM;
+    const int rc = setenv(name, value, 1) < 0 ? -errno : 0;
+    free(value);
+    return rc;
+}
+
+static int set_trace(const struct capture_context *c)
+{
+    const bool all = c->level >= SONDE_COMPREHENSIVE;
+    const bool alloc = all || c->options->trace_alloc, io = all || c->options->trace_io;
+    const char *list = alloc && io ? "alloc,io" : alloc ? "alloc" : io ? "io" : NULL;
+    if (!list)
+        return unsetenv("SONDE_TRACE") < 0 ? -errno : 0;
+    return setenv("SONDE_TRACE", list, 1) < 0 ? -errno : 0;
+}
+
+static int prepare(const struct capture_context *c, void **ret_state)
+{
+    char path[4200];
+    *ret_state = NULL;
+    if (c->options->no_preload || c->level <= SONDE_BASIC)
+        return 0;
+    if (!find_library(path, sizeof path)) {
+        runfile_note(c->file, "allocations and I/O: " LIBRARY " was not found beside "
+                              "the command (SONDE_PRELOAD_LIBRARY tells where it is)");
+        return 0;
+    }
+    if (strpbrk(path, " :")) { /* these separate names in LD_PRELOAD */
+        runfile_note(c->file, "allocations and I/O: the path of " LIBRARY
+                              " has a blank or a colon, which LD_PRELOAD cannot name");
+        return 0;
+    }
+    int rc = prepend("LD_PRELOAD", path, ':');
+    if (rc == 0)
+        rc = prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+    return rc < 0 ? rc : set_trace(c);
+}
+
+const struct capture_ops capture_preload = {
+    .name = "allocations and I/O",
+    .prepare = prepare,
+};
