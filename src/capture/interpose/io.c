@@ -57,7 +57,8 @@ static int read_proc_io(struct io_state *s, uint64_t ret_chars[2])
     if (n <= 0)
         return n < 0 ? errno : EIO;
     text[n] = '\0';
-    ret_chars[0] = number_after(text, "rchar: ") - s->own[IO_READ];
+    ret_chars[0] = number_after(text, "rchar: ") - s->own[IO_READ] -
+                   __atomic_load_n(&inside_own_bytes, __ATOMIC_RELAXED);
     ret_chars[1] = number_after(text, "wchar: ") - s->own[IO_WRITE];
     io_add(&s->own[IO_READ], (uint64_t)n, false);
     return 0;

@@ -258,11 +258,12 @@ static bool ask_mincore(int fd, uint64_t offset, uint64_t len, struct seen_pages
     return told;
 }
 
-static bool told_the_truth(int fd, const struct stat *st)
+static bool worth_looking(int fd, const struct stat *st)
 {
-    if (geteuid() == 0 || geteuid() == st->st_uid)
-        return true;
-    return (syscall(SYS_fcntl, fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    const long mode = syscall(SYS_fcntl, fd, F_GETFL) & O_ACCMODE;
+    if (mode == O_WRONLY || st->st_size == 0)
+        return false; /* nobody is going to read it */
+    return mode != O_RDONLY || geteuid() == 0 || geteuid() == st->st_uid;
 }
 
 static void look_at_windows(int fd, uint64_t size, struct seen_pages *seen)
@@ -285,7 +286,7 @@ void io_look(struct io_fd *f, int fd)
     struct seen_pages seen = { 0, 0 };
     f->flags |= IO_FD_LOOKED;
     if (row == io->other || row->cache_pages || fstat(fd, &st) != 0 ||
-        st.st_size == 0 || !told_the_truth(fd, &st))
+        !worth_looking(fd, &st))
         return;
     look_at_windows(fd, (uint64_t)st.st_size, &seen);
     row->cache_warm = seen.warm;
