@@ -28,6 +28,15 @@ struct reading {
     double ns_per_tick;
     bool redact;
     uint64_t unread; /* processes whose kernel count is not known */
+    struct image *images;
+    size_t image_count, image_cap;
+};
+
+/* A program in a process: between execs. Ticks of its beginning and its last reading. */
+struct image {
+    uint32_t pid, ppid;
+    uint64_t start, last;
+    uint64_t all[2];
 };
 
 /* ---- Growing lists ------------------------------------------------------------------ */
@@ -265,7 +274,55 @@ static bool series_grows(const struct io_process_row *p)
     return true;
 }
 
-static void add_process(struct reading *g, const struct io_process_row *p)
+static int add_image(struct reading *g, const struct tables_head *head,
+                     const struct io_reading *last)
+{
+    const int rc = grow(g, (void **)&g->images, &g->image_cap, g->image_count,
+                        sizeof *g->images);
+    if (rc < 0)
+        return rc;
+    g->images[g->image_count++] = (struct image){
+        .pid = head->pid,
+        .ppid = head->ppid,
+        .start = head->start.ticks,
+        .last = last->ticks,
+        .all = { last->all[0], last->all[1] },
+    };
+    return 0;
+}
+
+static bool is_last_of_pid(const struct reading *g, const struct image *image)
+{
+    for (size_t i = 0; i < g->image_count; i++)
+        if (g->images[i].pid == image->pid && g->images[i].last > image->last)
+            return false;
+    return true;
+}
+
+static bool was_waited_for(const struct reading *g, const struct image *image)
+{
+    for (size_t i = 0; i < g->image_count; i++)
+        if (g->images[i].pid == image->ppid && g->images[i].start <= image->last &&
+            image->last <= g->images[i].last)
+            return true;
+    return false;
+}
+
+/* The kernel adds what a child did to the process that waits for it: once is enough. */
+static void take_off_children(struct reading *g)
+{
+    for (size_t i = 0; i < g->image_count; i++) {
+        const struct image *image = &g->images[i];
+        if (!is_last_of_pid(g, image) || !was_waited_for(g, image))
+            continue;
+        for (int d = 0; d < 2; d++)
+            g->io->kernel[d] -= image->all[d] < g->io->kernel[d] ? image->all[d]
+                                                                 : g->io->kernel[d];
+    }
+}
+
+static int add_process(struct reading *g, const struct tables_head *head,
+                       const struct io_process_row *p)
 {
     struct io_report *io = g->io;
     const struct io_reading *last = &p->reading[(p->readings - 1) % 2];
@@ -284,6 +341,7 @@ static void add_process(struct reading *g, const struct io_process_row *p)
         io->open_most = p->open_most;
     io->open_grows |= series_grows(p);
     io->files_refused += p->files_refused;
+    return p->readings ? add_image(g, head, last) : 0;
 }
 
 static int add_tables(struct reading *g, const struct tablefile *file)
@@ -291,14 +349,16 @@ static int add_tables(struct reading *g, const struct tablefile *file)
     const int process = tablefile_find(file, IO_TABLE_PROCESS);
     const int events = tablefile_find(file, IO_TABLE_EVENTS);
     struct io_process_row row;
+    int rc = 0;
     g->io->captured = true;
     if (process >= 0 && tablefile_get(file, process, 0, &row, sizeof row))
-        add_process(g, &row);
+        rc = add_process(g, tablefile_head(file), &row);
     if (events >= 0) {
         g->io->events += tablefile_count(file, events);
         g->io->events_dropped += tablefile_head(file)->table[events].refused;
     }
-    const int rc = add_files(g, file);
+    if (rc == 0)
+        rc = add_files(g, file);
     return rc < 0 ? rc : add_zones(g, file);
 }
 
@@ -358,6 +418,7 @@ static int zone_most_time_first(const void *a, const void *b)
 static void set_coverage(struct reading *g)
 {
     struct io_report *io = g->io;
+    take_off_children(g);
     const double kernel = (double)(io->kernel[0] + io->kernel[1]);
     const double seen = (double)(io->seen[0] + io->seen[1]);
     io->coverage = NAN;

@@ -104,6 +104,8 @@ struct io_reading {
     uint64_t ticks;
     uint64_t kernel[2]; /* rchar, wchar since the first reading, without our own */
     uint64_t seen[2];   /* ours, without `uncounted` */
+    uint64_t all[2];    /* rchar, wchar as they stand: what a parent inherits when it
+                         * waits for this process */
 };
 
 struct io_process_row {

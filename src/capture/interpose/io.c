@@ -45,7 +45,7 @@ static uint64_t number_after(const char *text, const char *name)
 }
 
 /* Raw system calls: nothing of this may count, and errno is saved by callers. */
-static int read_proc_io(struct io_state *s, uint64_t ret_chars[2])
+static int read_proc_io(struct io_state *s, uint64_t ret_chars[2], uint64_t ret_own[2])
 {
     char text[512];
     const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/io",
@@ -57,9 +57,11 @@ static int read_proc_io(struct io_state *s, uint64_t ret_chars[2])
     if (n <= 0)
         return n < 0 ? errno : EIO;
     text[n] = '\0';
-    ret_chars[0] = number_after(text, "rchar: ") - s->own[IO_READ] -
-                   __atomic_load_n(&inside_own_bytes, __ATOMIC_RELAXED);
-    ret_chars[1] = number_after(text, "wchar: ") - s->own[IO_WRITE];
+    ret_chars[0] = number_after(text, "rchar: ");
+    ret_chars[1] = number_after(text, "wchar: ");
+    ret_own[0] = s->own[IO_READ] +
+                 __atomic_load_n(&inside_own_bytes, __ATOMIC_RELAXED);
+    ret_own[1] = s->own[IO_WRITE];
     io_add(&s->own[IO_READ], (uint64_t)n, false);
     return 0;
 }
@@ -75,8 +77,8 @@ static void keep_reading(struct io_state *s, uint64_t now)
 {
     struct io_process_row *p = s->process;
     struct io_reading *r = &p->reading[p->readings % 2];
-    uint64_t chars[2];
-    const int error = read_proc_io(s, chars);
+    uint64_t chars[2], own[2];
+    const int error = read_proc_io(s, chars, own);
     if (error) {
         p->unreadable = (uint64_t)error;
         return;
@@ -87,7 +89,8 @@ static void keep_reading(struct io_state *s, uint64_t now)
         add_seen(tables_row(&s->tables, IO_TABLES_FILES, i), seen);
     r->ticks = now;
     for (int d = 0; d < 2; d++) {
-        r->kernel[d] = chars[d] - s->base[d];
+        r->all[d] = chars[d];
+        r->kernel[d] = chars[d] - own[d] - s->base[d];
         r->seen[d] = seen[d];
     }
     __atomic_store_n(&p->readings, p->readings + 1, __ATOMIC_RELEASE);
@@ -142,7 +145,10 @@ static void start_clocks(struct io_state *s)
     s->next_reading = now + s->second / 1000 * READING_FIRST;
     s->process->series_ticks = s->second / 10;
     s->process->series_start = now;
-    const int error = read_proc_io(s, s->base);
+    uint64_t own[2];
+    const int error = read_proc_io(s, s->base, own);
+    for (int d = 0; d < 2 && !error; d++)
+        s->base[d] -= own[d];
     s->process->unreadable = (uint64_t)error;
     if (error)
         s->next_reading = UINT64_MAX;

@@ -78,7 +78,7 @@ static void read_line(struct window *w, const char *line, int n)
     {                                                                                  \
         WINDOW(w);                                                                     \
         w.locked = NULL;                                                               \
-        if (n <= 0 || stream_serves(fp, (size_t)n) || !window_open(&w, fp, lock))      \
+        if (n <= 0 || stream_serves_line(fp, '\n') || !window_open(&w, fp, lock))       \
             return REAL(name) arguments;                                               \
         char *const line = REAL(name) arguments;                                       \
         read_line(&w, line, n);                                                        \
@@ -90,21 +90,21 @@ FGETS(__fgets_chk, true, (char *to, size_t room, int n, FILE *fp), (to, room, n,
 FGETS(__fgets_unlocked_chk, false, (char *to, size_t room, int n, FILE *fp),
       (to, room, n, fp))
 
-#define GETLINE(name, declaration, arguments)                                          \
+#define GETLINE(name, end_, declaration, arguments)                                        \
     REAL_OF(name);                                                                     \
     EXPORTED ssize_t name declaration                                                  \
     {                                                                                  \
         WINDOW(w);                                                                     \
         w.locked = NULL;                                                               \
-        if (!window_open(&w, fp, true))                                                \
+        if (stream_serves_line(fp, end_) || !window_open(&w, fp, true))                \
             return REAL(name) arguments;                                               \
         const ssize_t len = REAL(name) arguments;                                      \
         window_read(&w, len > 0 ? (size_t)len : 0);                                    \
         return len;                                                                    \
     }
-GETLINE(getline, (char **line, size_t *room, FILE *fp), (line, room, fp))
-GETLINE(getdelim, (char **line, size_t *room, int end, FILE *fp), (line, room, end, fp))
-GETLINE(__getdelim, (char **line, size_t *room, int end, FILE *fp),
+GETLINE(getline, '\n', (char **line, size_t *room, FILE *fp), (line, room, fp))
+GETLINE(getdelim, end, (char **line, size_t *room, int end, FILE *fp), (line, room, end, fp))
+GETLINE(__getdelim, end, (char **line, size_t *room, int end, FILE *fp),
         (line, room, end, fp))
 
 /* ---- Characters ------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@
 
 #include "capture/interpose/io.h"
 
+#include <string.h>
 #include <sys/single_threaded.h>
 
 struct window {
@@ -77,6 +78,12 @@ static inline bool stream_serves(const FILE *fp, size_t n)
 {
     return __libc_single_threaded && fp->_IO_read_end > fp->_IO_read_ptr &&
            stream_unread(fp) >= n;
+}
+/* The same for a line: its end is in the buffer. */
+static inline bool stream_serves_line(const FILE *fp, int end)
+{
+    return __libc_single_threaded && fp->_IO_read_end > fp->_IO_read_ptr &&
+           memchr(fp->_IO_read_ptr, end, stream_unread(fp));
 }
 static inline bool stream_takes(const FILE *fp, size_t n)
 {
