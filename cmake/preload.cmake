@@ -22,6 +22,10 @@ target_include_directories(sonde_preload PRIVATE ${CMAKE_SOURCE_DIR}/include
 target_compile_options(sonde_preload PRIVATE -ftls-model=initial-exec -fno-builtin-malloc
                        -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
                        -fno-stack-protector -U_FORTIFY_SOURCE)
+# Cancelled threads unwind through these and give back the lock of a FILE.
+file(GLOB preload_stdio ${CMAKE_SOURCE_DIR}/src/capture/interpose/io_f[orw]*.c
+     ${CMAKE_SOURCE_DIR}/src/capture/interpose/io_stdio.c)
+set_source_files_properties(${preload_stdio} PROPERTIES COMPILE_OPTIONS -fexceptions)
 target_link_libraries(sonde_preload PRIVATE Threads::Threads m)
 target_link_options(sonde_preload PRIVATE -Wl,--version-script=${preload_exports}
                     -Wl,--no-undefined -Wl,-z,nodelete)

@@ -11,7 +11,7 @@
 struct alloc_reader {
     struct report *report;
     struct allocations *all;
-    struct symbols *symbols; /* NULL: no names */
+    struct symbols *symbols;    /* NULL: no names */
     struct strmap zones, sites; /* number of the entry + 1 */
     double ns_per_tick;
     /* Of the file at hand: */

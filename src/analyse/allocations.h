@@ -29,18 +29,18 @@ struct alloc_place {
 };
 
 struct alloc_site {
-    struct alloc_place at; /* the innermost frame that is not the allocator's */
+    struct alloc_place at;     /* the innermost frame that is not the allocator's */
     struct alloc_place *stack; /* of the path with most bytes, innermost first */
     unsigned depth;
     const char *zone; /* of that path; "" none */
     uint64_t samples, live_samples;
     double count, bytes, live_count, live_bytes;
-    double peak_bytes;  /* live when its process was at its highest */
+    double peak_bytes;              /* live when its process was at its highest */
     double freed_count, lifetime_s; /* sum over freed blocks */
     bool leak;
-    double growth_per_s;    /* of a leak: live bytes over the time they took */
-    double growth_per_step; /* NaN without steps */
-    double path_bytes;      /* ours: of `stack` */
+    double growth_per_s;         /* of a leak: live bytes over the time they took */
+    double growth_per_step;      /* NaN without steps */
+    double path_bytes;           /* ours: of `stack` */
     double window[LEAK_WINDOWS]; /* ours: live bytes by when they were allocated */
     double span_s, span_steps;   /* ours: of the windows */
 };
@@ -68,7 +68,8 @@ struct alloc_snapshot {
     int64_t time_ns;
     uint64_t step, count, bytes, frees;
     int64_t live_bytes;
-    int64_t difference; /* of live bytes to the snapshot before; its own for the first */
+    int64_t
+        difference; /* of live bytes to the snapshot before; its own for the first */
     struct alloc_difference *sites; /* the largest differences first */
     size_t site_count;
 };
@@ -76,7 +77,7 @@ struct alloc_snapshot {
 struct allocations {
     bool known; /* at least one process was captured */
     uint64_t count, bytes, frees, freed_bytes, reallocs, failed;
-    double live_bytes; /* at the end, of all processes; NaN: not known */
+    double live_bytes;   /* at the end, of all processes; NaN: not known */
     uint64_t peak_bytes; /* of the process that held most */
     uint32_t peak_pid;
     int64_t peak_ns; /* 0 unknown */

@@ -14,19 +14,9 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu",
-    "gpu_busy_share",
-    "operations.gpu",
-    "phases.device_s",
-    "functions",
-    "lines",
-    "io",
-    "energy",
-    "cost",
-    "optimizer_steps",
-    "epochs",
-    "ranks",
-    "bound_by",
+    "gpu",   "gpu_busy_share", "operations.gpu", "phases.device_s", "functions",
+    "lines", "energy",         "cost",           "optimizer_steps", "epochs",
+    "ranks", "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -172,6 +162,33 @@ static void add_allocations(struct report *r)
         a->known ? "estimate" : "");
 }
 
+static void add_io(struct report *r)
+{
+    const struct io_report *io = &r->io;
+    if (!io->captured) {
+        add(r, "io", UNAVAILABLE, "no process was preloaded, or none used a file", "");
+        return;
+    }
+    add(r, "io", MEASURED,
+        "calls of libc interposed; stdio from the state of its buffers before and after",
+        "bytes exact; calls of stdio are its refills and flushes");
+    add(r, "io.latency", MEASURED,
+        "tick counter around each call; logarithmic histogram, 8 buckets per octave",
+        "6 %");
+    add(r, "io.warm_share", MEASURED,
+        "cachestat or mincore on up to 4 x 64 pages before the first read", "");
+    add(r, "io.mapped_read_bytes", MODELLED,
+        "pages in the process's page table when the mapping ended",
+        "64 KiB: the kernel maps cached neighbours too");
+    const bool known = isfinite(io->coverage);
+    add(r, "io.coverage", known ? MEASURED : UNAVAILABLE,
+        known
+            ? "bytes seen / rchar + wchar of /proc/self/io, each process at its end or "
+              "within its last second"
+            : io->coverage_why,
+        "");
+}
+
 int provenance_write(struct report *report)
 {
     report->provenance = arena_alloc_array(&report->arena, MAX_ENTRIES,
@@ -182,6 +199,7 @@ int provenance_write(struct report *report)
     add_resources(report);
     add_monitors(report);
     add_allocations(report);
+    add_io(report);
     for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
         add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");
     return 0;

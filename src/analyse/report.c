@@ -407,6 +407,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = allocations_read(r);
     if (rc == 0)
+        rc = io_read(r);
+    if (rc == 0)
         rc = verdict_write(r);
     if (rc == 0)
         rc = provenance_write(r);

@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyse/monitors.h"
 #include "analyse/allocations.h"
+#include "analyse/io.h"
+#include "analyse/monitors.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/pyprofile.h"
@@ -109,6 +110,7 @@ struct report {
     unsigned lost_reason;
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
     struct allocations allocations;
+    struct io_report io;       /* files and sockets */
     const char *verdict, *why; /* why may be "" */
     struct provenance *provenance;
     size_t provenance_count;

@@ -239,6 +239,8 @@ static void put_options(struct json_writer *w, const struct runfile *f)
     put_uint(w, "max_trace", f->max_trace);
     json_key(w, "lossy");
     json_put_bool(w, f->lossy);
+    json_key(w, "redact");
+    json_put_bool(w, f->redact);
     put_uint(w, "min_zone_ns", f->min_zone_ns);
     put_seconds(w, "after_s", f->after_ns);
     put_seconds(w, "duration_s", f->duration_ns);

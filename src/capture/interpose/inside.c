@@ -29,6 +29,8 @@
 __thread uint32_t inside_busy __attribute__((tls_model("initial-exec")));
 __thread uint32_t inside_resolving __attribute__((tls_model("initial-exec")));
 
+uint64_t inside_own_bytes;
+
 static struct inside_shared before_start;
 struct inside_shared *inside_shared = &before_start;
 

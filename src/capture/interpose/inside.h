@@ -135,6 +135,10 @@ void *inside_real(const char *name);
                              __ATOMIC_RELAXED);                                        \
     } while (0)
 
+/* Bytes this library reads by raw system calls: the kernel counts them as the program's,
+ * whoever compares with its count takes them off. */
+extern uint64_t inside_own_bytes;
+
 /* ---- Mappings of files ------------------------------------------------------------
  *
  * maps.c stands in front of mmap; the half that looks at files may define these. Called
@@ -142,6 +146,8 @@ void *inside_real(const char *name);
 void io_mapped(void *at, size_t len, int prot, int flags, int fd, off_t offset)
     __attribute__((weak));
 void io_unmapped(void *at, size_t len) __attribute__((weak));
+/* Called before the pages go, whether or not the call will succeed. */
+void io_unmapping(void *at, size_t len) __attribute__((weak));
 
 /* ---- Stacks and modules -----------------------------------------------------------
  *

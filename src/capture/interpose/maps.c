@@ -56,6 +56,8 @@ void *mmap64(void *at, size_t len, int prot, int flags, int fd, off64_t offset)
 EXPORTED int munmap(void *at, size_t len)
 {
     INSIDE_REAL(real_munmap, "munmap");
+    if (io_unmapping && captured())
+        io_unmapping(at, len);
     const int rc = real_munmap(at, len);
     if (rc != 0 || !captured())
         return rc;

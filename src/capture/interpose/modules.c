@@ -70,6 +70,7 @@ static void each_line(bool (*each)(const struct line *, void *), void *arg)
         if (n <= 0)
             break;
         have += (size_t)n;
+        (void)__atomic_fetch_add(&inside_own_bytes, (uint64_t)n, __ATOMIC_RELAXED);
         char *p = text, *end;
         while (more && (end = memchr(p, '\n', (size_t)(text + have - p)))) {
             struct line line;

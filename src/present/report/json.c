@@ -317,11 +317,7 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     fields_of_py_lines(w, r);
     json_array_end(w);
     fields_of_python(w, r);
-    json_key(w, "io");
-    json_object_begin(w);
-    field_empty_array(w, "files");
-    field_null(w, "coverage");
-    json_object_end(w);
+    fields_of_io(w, r);
     field_nulls(w, groups);
     json_key(w, "energy");
     json_object_begin(w);

@@ -44,4 +44,7 @@ const struct watched_process *watched_of(const struct report *r,
 /* Elements of `processes` for those that left no trace. */
 void fields_of_untraced(struct json_writer *w, const struct report *r);
 
+/* jsonio.c: files and sockets. */
+void fields_of_io(struct json_writer *w, const struct report *r);
+
 #endif

@@ -12,7 +12,7 @@
 
 /* How many lines of a kind are shown before the rest is summed up. */
 struct limits {
-    size_t phases, threads, notes, metrics;
+    size_t phases, threads, notes, metrics, files;
 };
 
 void section_head(struct page *page, const struct report *r);
@@ -20,6 +20,8 @@ void section_verdict(struct page *page, const struct report *r);
 void section_steps(struct page *page, const struct report *r);
 void section_phases(struct page *page, const struct report *r,
                     const struct limits *limits);
+/* iotable.c */
+void section_io(struct page *page, const struct report *r, const struct limits *limits);
 void section_end(struct page *page, const struct report *r,
                  const struct limits *limits);
 void section_metrics(struct page *page, const struct report *r,

@@ -18,9 +18,9 @@ static int clamp_width(int width)
     return width < 60 ? 60 : width > 200 ? 200 : width;
 }
 
-static const struct limits all = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
+static const struct limits all = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
 static const struct limits roomy = {
-    .phases = 8, .threads = 5, .notes = 3, .metrics = 6
+    .phases = 8, .threads = 5, .notes = 3, .metrics = 6, .files = 4
 };
 static const struct limits tight = { .phases = 4, .threads = 2, .notes = 1 };
 
@@ -40,6 +40,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_steps(&h->before, r);
     section_phases(&h->before, r, limits);
     section_end(&h->after, r, limits);
+    section_io(&h->after, r, limits);
     section_metrics(&h->after, r, limits);
     section_python(&h->after, r, style->full);
     section_machine(&h->after, r);
