@@ -9,6 +9,10 @@
  * The address inside the file is address - start + file_offset. Paths that are no
  * files: "[vdso]"; "" for code that no file backs (a JIT), which is looked up in
  * /tmp/perf-PID.map with the pid of the head of the file of tables.
+ *
+ * Files that keep addresses as the process saw them (allocation sites) have besides a
+ * table FRAMES_TABLE with every distinct one; what the symboliser finds is kept under
+ * the address (symbol_rows.h).
  */
 #ifndef SONDE_TRACE_MODULE_ROWS_H
 #define SONDE_TRACE_MODULE_ROWS_H
@@ -30,5 +34,12 @@ struct module_row {
     uint32_t reserved;
 };
 _Static_assert(sizeof(struct module_row) == 64, "on-disk layout");
+
+#define FRAMES_TABLE "frames"
+
+/* Any row may begin with this one. */
+struct frame_row {
+    uint64_t address; /* a return address: behind the call that is meant */
+};
 
 #endif
