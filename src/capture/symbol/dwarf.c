@@ -33,6 +33,7 @@ struct dwarf {
     Dwfl_Module *module;
     GElf_Addr bias;
     bool has_dwarf, has_symbols;
+    time_t started_s; /* of CPU time */
     struct arena texts;
 };
 
@@ -42,6 +43,13 @@ static const Dwfl_Callbacks callbacks = {
     .section_address = dwfl_offline_section_address,
 };
 
+static time_t cpu_s(void)
+{
+    struct timespec t = { 0, 0 };
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec;
+}
+
 int dwarf_open(const char *path, int fd, struct dwarf **ret_dwarf)
 {
     struct dwarf *d = calloc(1, sizeof *d);
@@ -49,6 +57,7 @@ int dwarf_open(const char *path, int fd, struct dwarf **ret_dwarf)
         return -ENOMEM;
     (void)unsetenv("DEBUGINFOD_URLS"); /* never the network */
     arena_init(&d->texts);
+    d->started_s = cpu_s();
     d->dwfl = dwfl_begin(&callbacks);
     int own = dup(fd);
     if (d->dwfl && own >= 0) {
@@ -214,20 +223,14 @@ static void describe_function(struct dwarf *d, Dwarf_Die *unit, Dwarf_Die *die,
         frame->function_line = (unsigned)line;
 }
 
-static bool out_of_time(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0 && t.tv_sec >= SOFT_LIMIT_S;
-}
-
 static unsigned find_in_dwarf(struct dwarf *d, Dwarf_Addr address,
                               struct symbol_frame *frames, unsigned max)
 {
     Dwarf_Addr bias;
     Dwarf_Die *unit = dwfl_module_addrdie(d->module, address, &bias);
     struct chain chain = { .count = 0 };
-    if (!unit || out_of_time() || !descend(unit, address - bias, 0, &chain) ||
-        chain.count == 0)
+    if (!unit || cpu_s() - d->started_s > SOFT_LIMIT_S ||
+        !descend(unit, address - bias, 0, &chain) || chain.count == 0)
         return 0;
     unsigned n = 0;
     for (unsigned i = chain.count; i-- > 0 && n < max; n++) {
