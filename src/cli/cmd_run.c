@@ -38,8 +38,13 @@ struct run_options {
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
     struct option_range steps;
     int format; /* index in `formats` */
+    uint64_t rate_hz;
     bool lossy, quiet, no_redact, json, full, no_report;
 };
+
+/* --rate was not given: the level decides. */
+#define RATE_DEFAULT UINT64_MAX
+static const uint64_t RATE_MOST = 10000;
 
 static const char *const levels[] = { "basic", "detailed", "comprehensive", NULL };
 static const char *const formats[] = { "text", "json", NULL };
@@ -77,6 +82,10 @@ static const struct option options[] = {
     { "timeout", 0, OPTION_SECONDS, FIELD(timeout_ns), .value = "DURATION",
       .help = "end the program after this time: SIGTERM, 10 s later SIGKILL",
       .env = "SONDE_TIMEOUT" },
+    { "rate", 0, OPTION_COUNT, FIELD(rate_hz), .value = "HZ",
+      .help = "samples of native stacks per second of CPU time and thread, 0 for none "
+              "(default: none at level basic, 99 at detailed, 199 at comprehensive)",
+      .env = "SONDE_RATE" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -206,6 +215,8 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
                                    "--name may not be empty or begin with '@'");
     else if (o->max_trace && o->max_trace < MIN_MAX_TRACE)
         *ret_status = options_fail(&command, "--max-trace wants at least 2MiB");
+    else if (o->rate_hz != RATE_DEFAULT && o->rate_hz > RATE_MOST)
+        *ret_status = options_fail(&command, "--rate wants at most 10000");
     else if (o->steps.text && (o->after_ns || o->duration_ns))
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
@@ -235,6 +246,8 @@ static void set_launch_options(struct launch_options *l, const struct run_option
         .timeout_ns = o->timeout_ns,
         .lossy = o->lossy,
         .redact = !o->no_redact,
+        .capture.rate_hz = o->rate_hz == RATE_DEFAULT ? 0 : (unsigned)o->rate_hz,
+        .capture.no_stacks = o->rate_hz == 0,
     };
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;
@@ -275,7 +288,7 @@ static int profile(const struct run_options *o, int argc, char **argv)
 
 int cmd_run(int argc, char **argv)
 {
-    struct run_options o = { .level = LEVEL_DETAILED };
+    struct run_options o = { .level = LEVEL_DETAILED, .rate_hz = RATE_DEFAULT };
     int status;
     if (!options_parse(&command, &argc, argv, &o, &status) ||
         (!options_disabled() && !check_options(&o, argc, &status)))

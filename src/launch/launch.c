@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "trace/process.h"
 #include "launch/spawn.h"
+#include "launch/symbolise.h"
 #include "trace/control.h"
 #include "trace/drain.h"
 #include "trace/file.h"
@@ -109,6 +110,8 @@ static void prepare_captures(struct launch *l)
         .control = l->control,
         .file = &l->file,
         .level = l->options->level,
+        .after_ns = l->options->after_ns,
+        .duration_ns = l->options->duration_ns,
     };
     captures_prepare(&l->captures, &context);
 }
@@ -171,6 +174,12 @@ static void set_moments(struct launch *l)
     l->terminate_ns = o->timeout_ns ? start + o->timeout_ns : 0;
 }
 
+static void attach_captures(void *arg, pid_t pid)
+{
+    struct launch *l = arg;
+    captures_attach(&l->captures, pid);
+}
+
 int launch_start(struct launch *launch, bool *ret_no_exec)
 {
     *ret_no_exec = false;
@@ -179,6 +188,8 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     const struct spawn_options options = {
         .argv = launch->options->argv,
         .signals = &launch->signals,
+        .before_exec = attach_captures,
+        .arg = launch,
     };
     launch->file.started_ns = (int64_t)now_ns(CLOCK_REALTIME);
     const int rc = spawn(&options, &launch->child.pid, ret_no_exec);
@@ -305,10 +316,18 @@ static void record_usage(struct launch *l)
     f->supervisor_rss_mb = process_peak_mb();
 }
 
+static void name_addresses(struct launch *l)
+{
+    const int rc = symbolise_run(l->dir.path, l->control);
+    if (rc < 0)
+        runfile_note(&l->file, "functions could not be named: %s", error_text(rc));
+}
+
 int launch_finish(struct launch *launch)
 {
     struct runfile *f = &launch->file;
     captures_finish(&launch->captures, launch->child.status);
+    name_addresses(launch);
     int finished = drain_finish(launch->drain, COMPACT_BELOW);
     struct drain_status status = { 0 };
     drain_status(launch->drain, &status);

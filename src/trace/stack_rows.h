@@ -39,6 +39,7 @@ enum {
 };
 
 enum stack_method {
+    STACKS_NONE,
     STACKS_BY_PERF_USER = 1,   /* perf_event, user code only */
     STACKS_BY_PERF_KERNEL = 2, /* perf_event, time in the kernel seen too */
     STACKS_BY_TIMER = 3,       /* timers inside the program */
@@ -47,8 +48,8 @@ enum stack_method {
 struct stack_info_row {
     uint64_t key; /* 1 */
     uint64_t period_ns;
-    uint32_t method; /* enum stack_method */
-    uint32_t pad;
+    uint32_t method;     /* enum stack_method */
+    uint32_t why;        /* text: why there is no sample, and what helps */
     uint64_t samples;    /* all that arrived */
     uint64_t lost;       /* samples the kernel could not hand over */
     uint64_t lost_other; /* other records it could not, of mappings and names */
