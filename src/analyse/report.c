@@ -399,6 +399,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = components_sum(r);
     if (rc == 0)
+        rc = functions_read(r->run->dir, &r->arena, &r->hot);
+    if (rc == 0)
         rc = verdict_write(r);
     if (rc == 0)
         rc = provenance_write(r);
@@ -411,7 +413,7 @@ int report_build(const struct run *run, struct report **ret_report)
     if (!r)
         return -ENOMEM;
     r->run = run;
-    r->verdict = r->why = "";
+    r->verdict = r->why = r->hot.why = "";
     r->main_process = SIZE_MAX;
     r->clock_error_ns = r->ns_per_tick = NAN;
     arena_init(&r->arena);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/functions.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/steps.h"
@@ -102,6 +103,7 @@ struct report {
     uint64_t deep_zones, holes, names_lost, paths_lost;
     unsigned lost_reason;
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
+    struct hot_functions hot;           /* sampled CPU time */
     const char *verdict, *why;          /* why may be "" */
     struct provenance *provenance;
     size_t provenance_count;

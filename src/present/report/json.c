@@ -308,8 +308,6 @@ static void put_not_captured(struct json_writer *w)
     static const char *const groups[] = { "gpu", "cost", NULL };
     static const char *const allocations[] = { "count", "bytes", "peak_bytes", NULL };
     static const char *const energy[] = { "joules", "co2e_g", "source", NULL };
-    field_empty_array(w, "functions");
-    field_empty_array(w, "lines");
     json_key(w, "allocations");
     json_object_begin(w);
     field_nulls(w, allocations);
@@ -351,6 +349,7 @@ int report_json(const struct report *report, const struct report_style *style,
     field_empty_array(&w, "ranks");
     field_empty_array(&w, "epochs");
     fields_of_operations(&w, report, &filter);
+    fields_of_functions(&w, &report->hot);
     put_not_captured(&w);
     put_open(&w, report);
     put_provenance(&w, report);

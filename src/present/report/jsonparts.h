@@ -28,4 +28,7 @@ void field_from_run(struct json_writer *w, const struct json_t *root, const char
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);
 
+/* functions.c: functions and lines, with the totals of sampling. */
+void fields_of_functions(struct json_writer *w, const struct hot_functions *hot);
+
 #endif

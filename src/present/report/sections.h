@@ -12,7 +12,7 @@
 
 /* How many lines of a kind are shown before the rest is summed up. */
 struct limits {
-    size_t phases, threads, notes, metrics;
+    size_t phases, threads, notes, metrics, functions;
 };
 
 void section_head(struct page *page, const struct report *r);
@@ -24,6 +24,9 @@ void section_end(struct page *page, const struct report *r,
                  const struct limits *limits);
 void section_metrics(struct page *page, const struct report *r,
                      const struct limits *limits);
+/* functions.c */
+void section_functions(struct page *page, const struct report *r,
+                       const struct limits *limits);
 void section_notes(struct page *page, const struct report *r,
                    const struct limits *limits);
 void section_trust(struct page *page, const struct report *r,

@@ -18,11 +18,14 @@ static int clamp_width(int width)
     return width < 60 ? 60 : width > 200 ? 200 : width;
 }
 
-static const struct limits all = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
+static const struct limits all = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX,
+                                   .functions = 40 };
 static const struct limits roomy = {
-    .phases = 8, .threads = 5, .notes = 3, .metrics = 6
+    .phases = 8, .threads = 5, .notes = 3, .metrics = 6, .functions = 8
 };
-static const struct limits tight = { .phases = 4, .threads = 2, .notes = 1 };
+static const struct limits tight = {
+    .phases = 4, .threads = 2, .notes = 1, .functions = 3
+};
 
 /* What stands above the operations, and what below. */
 struct halves {
@@ -39,6 +42,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_verdict(&h->before, r);
     section_steps(&h->before, r);
     section_phases(&h->before, r, limits);
+    section_functions(&h->after, r, limits);
     section_end(&h->after, r, limits);
     section_metrics(&h->after, r, limits);
     if (style->full) {
