@@ -7,39 +7,60 @@
 #include "present/export/export.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "analyse/stacks.h"
+#include "base/buf.h"
 #include "base/error.h"
+#include "base/strmap.h"
 
 struct folded {
-    FILE *out;
     const struct stacks *stacks;
+    struct strmap lines; /* samples; places in one function are one line */
+    struct buf line;
     struct export_totals totals;
 };
 
-static void put_name(FILE *out, const char *name)
+static void put_name(struct buf *out, const char *name)
 {
+    if (!name[0])
+        name = "(unknown)";
     for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-        (void)fputc(*p == ';' ? ':' : *p < ' ' || *p == 0x7f ? '_' : *p, out);
+        buf_putc(out, (char)(*p == ';' ? ':' : *p < ' ' || *p == 0x7f ? '_' : *p));
 }
 
-static int put_stack(void *arg, const struct stack_task *task,
+static int add_stack(void *arg, const struct stack_task *task,
                      const struct stack_entry *entries, unsigned count,
                      uint64_t samples)
 {
     struct folded *f = arg;
-    put_name(f->out, task->process[0] ? task->process : "(unknown)");
-    (void)fprintf(f->out, "-%u;", task->pid);
-    put_name(f->out, task->thread[0] ? task->thread : "(unknown)");
+    struct buf *line = &f->line;
+    buf_clear(line);
+    put_name(line, task->process);
+    buf_printf(line, "-%u;", task->pid);
+    put_name(line, task->thread);
     if (count == 0)
-        (void)fputs(";(other stacks)", f->out);
+        buf_puts(line, ";(other stacks)");
     for (unsigned i = count; i-- > 0;) {
-        (void)fputc(';', f->out);
-        put_name(f->out, f->stacks->functions[entries[i].function].name);
+        buf_putc(line, ';');
+        put_name(line, f->stacks->functions[entries[i].function].name);
     }
+    struct strmap_entry *e = line->error
+                                 ? NULL
+                                 : strmap_enter(&f->lines, line->data, line->len, NULL);
+    if (!e)
+        return -ENOMEM;
+    e->value += samples;
     f->totals.samples += samples;
-    return fprintf(f->out, " %llu\n", (unsigned long long)samples) < 0 ? -EIO : 0;
+    return 0;
+}
+
+static int print_lines(const struct strmap *lines, FILE *out)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        if (fprintf(out, "%s %llu\n", lines->entries[i].key,
+                    (unsigned long long)lines->entries[i].value) < 0)
+            return -EIO;
+    return 0;
 }
 
 int export_folded(const struct run *run, FILE *out, struct export_totals *ret_totals)
@@ -48,10 +69,15 @@ int export_folded(const struct run *run, FILE *out, struct export_totals *ret_to
     int rc = stacks_open(run->dir, &s);
     if (rc < 0)
         return rc == -ENOENT ? SONDE_E_NOTFOUND : rc;
-    struct folded f = { .out = out, .stacks = s };
-    rc = stacks_walk(s, put_stack, &f);
+    struct folded f = { .stacks = s, .line = BUF_INIT };
+    strmap_init(&f.lines);
+    rc = stacks_walk(s, add_stack, &f);
+    if (rc == 0)
+        rc = print_lines(&f.lines, out);
     if (rc == 0)
         *ret_totals = f.totals;
+    strmap_release(&f.lines);
+    buf_release(&f.line);
     stacks_free(s);
     return rc;
 }

@@ -1,4 +1,5 @@
 /* functions.c: the functions and lines that took the CPU time, as text and as JSON. */
+#include <math.h>
 #include <string.h>
 
 #include "base/files.h"
@@ -138,8 +139,8 @@ static void write_totals(struct json_writer *w, const struct hot_functions *h)
     field_uint(w, "other_stacks", h->other);
     field_uint(w, "cut_stacks", h->cut);
     field_uint(w, "shallow_stacks", h->shallow);
-    field_seconds(w, "period_s", h->sampled ? h->period_ns : -1);
-    field_seconds(w, "cpu_s", h->sampled ? h->cpu_ns : -1);
+    field_seconds(w, "period_s", h->samples ? h->period_ns : NAN);
+    field_seconds(w, "cpu_s", h->samples ? h->cpu_ns : NAN);
     field_text(w, "unavailable", h->why);
     json_object_end(w);
 }
