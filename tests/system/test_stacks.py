@@ -51,7 +51,8 @@ def check_hot(answer, truth):
     hot = answer["lines"][0]
     assert (Path(hot["file"]).name, hot["line"]) == ("hot_work.h", line_of(60))
     assert hot["function"] == "hot_sixty"
-    assert hot["share"] == pytest.approx(truth["hot_sixty"] / whole, abs=POINTS)
+    user = 1 - shares(answer).get("[kernel]", 0)  # being switched out on a busy machine
+    assert hot["share"] / user == pytest.approx(truth["hot_sixty"] / whole, abs=POINTS)
 
 
 def check_total(answer):
@@ -109,7 +110,8 @@ def test_inlined_methods_are_told_apart(tmp_path):
             for line in answer["lines"]
             if line["line"] == line_of(word, source) and "hot_inline.cpp" in line["file"]
         ]
-        found = sum(line["share"] for line in lines)
+        user = 1 - shares(answer).get("[kernel]", 0)
+        found = sum(line["share"] for line in lines) / user
         assert found == pytest.approx(truth[word] / whole, abs=POINTS), word
         assert word in lines[0]["function"]
     assert shares(answer, "total_share")["main"] > 0.95
