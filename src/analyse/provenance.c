@@ -10,13 +10,13 @@
 
 #include "base/buf.h"
 #include "base/human.h"
+#include "trace/stack_rows.h"
 
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu",   "gpu_busy_share", "operations.gpu", "phases.device_s", "functions",
-    "lines", "energy",         "cost",           "optimizer_steps", "epochs",
-    "ranks", "bound_by",
+    "gpu",  "gpu_busy_share",  "operations.gpu", "phases.device_s", "energy",
+    "cost", "optimizer_steps", "epochs",         "ranks",           "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -189,6 +189,51 @@ static void add_io(struct report *r)
         "");
 }
 
+static const char *sampling_method(struct report *r)
+{
+    static const char *const methods[] = {
+        [STACKS_BY_PERF_USER] = "perf_event on the CPU time of every thread, user code "
+                                "only",
+        [STACKS_BY_PERF_KERNEL] = "perf_event on the CPU time of every thread",
+        [STACKS_BY_TIMER] = "timers on the CPU time of every thread",
+    };
+    const struct hot_functions *h = &r->hot;
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s: %llu samples, %llu lost, %llu stacks cut short",
+               h->method < sizeof methods / sizeof *methods && methods[h->method]
+                   ? methods[h->method]
+                   : "samples",
+               (unsigned long long)h->samples, (unsigned long long)h->lost,
+               (unsigned long long)(h->cut + h->shallow));
+    if (h->addresses)
+        buf_printf(&b, "; %.0f %% of the addresses named, %.0f %% with a line",
+                   100.0 * (double)h->named / (double)h->addresses,
+                   100.0 * (double)h->with_line / (double)h->addresses);
+    const char *text = b.error ? NULL : arena_strdup(&r->arena, b.data);
+    buf_release(&b);
+    return text ? text : "";
+}
+
+static void add_sampled(struct report *r)
+{
+    const struct hot_functions *h = &r->hot;
+    const bool any = h->samples > 0;
+    struct buf b = BUF_INIT;
+    const char *method = any          ? sampling_method(r)
+                         : h->why[0]  ? h->why
+                         : h->sampled ? "the program used too little CPU time"
+                                      : "not sampled (--rate 0 or level basic)";
+    buf_printf(&b, "%.3g ms of CPU time a sample; waiting is not seen",
+               h->period_ns / 1e6);
+    const char *resolution = any && !b.error ? arena_strdup(&r->arena, b.data) : "";
+    buf_release(&b);
+    add(r, "functions", any ? MEASURED : UNAVAILABLE, method,
+        resolution ? resolution : "");
+    add(r, "lines", any && h->line_count ? MEASURED : UNAVAILABLE,
+        any && !h->line_count ? "no debugging information in what was sampled" : method,
+        any && h->line_count && resolution ? resolution : "");
+}
+
 int provenance_write(struct report *report)
 {
     report->provenance = arena_alloc_array(&report->arena, MAX_ENTRIES,
@@ -200,6 +245,7 @@ int provenance_write(struct report *report)
     add_monitors(report);
     add_allocations(report);
     add_io(report);
+    add_sampled(report);
     for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
         add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");
     return 0;

@@ -409,6 +409,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = io_read(r);
     if (rc == 0)
+        rc = functions_read(r->run->dir, &r->arena, &r->hot);
+    if (rc == 0)
         rc = verdict_write(r);
     if (rc == 0)
         rc = provenance_write(r);
@@ -421,7 +423,7 @@ int report_build(const struct run *run, struct report **ret_report)
     if (!r)
         return -ENOMEM;
     r->run = run;
-    r->verdict = r->why = "";
+    r->verdict = r->why = r->hot.why = "";
     r->main_process = SIZE_MAX;
     r->clock_error_ns = r->ns_per_tick = NAN;
     arena_init(&r->arena);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "analyse/allocations.h"
+#include "analyse/functions.h"
 #include "analyse/io.h"
 #include "analyse/monitors.h"
 #include "analyse/operations.h"
@@ -109,6 +110,7 @@ struct report {
     uint64_t deep_zones, holes, names_lost, paths_lost;
     unsigned lost_reason;
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
+    struct hot_functions hot;           /* sampled CPU time */
     struct allocations allocations;
     struct io_report io;       /* files and sockets */
     const char *verdict, *why; /* why may be "" */

@@ -65,8 +65,25 @@ static void put_phase(struct buf *b, const struct report *r)
                    sonde_phase_name(phase));
 }
 
+/* Without zones there are still the samples. */
+static void put_sampled(struct buf *b, const struct report *r)
+{
+    const struct hot_functions *h = &r->hot;
+    const struct hot_function *f = &h->functions[0];
+    char cpu[HUMAN_LEN];
+    buf_printf(b, "%.0f %% of %s of CPU time is in %s", 100 * f->share,
+               human_duration(cpu, h->cpu_ns), f->name);
+    if (f->file[0] && f->line)
+        buf_printf(b, ", %s:%u", path_base(f->file), f->line);
+    buf_puts(b, "; no zones were recorded.");
+}
+
 static void put_nothing(struct buf *b, const struct report *r)
 {
+    if (r->hot.function_count > 0 && !r->files_left_out) {
+        put_sampled(b, r);
+        return;
+    }
     if (r->process_count == 0 && r->files_left_out)
         buf_puts(b, "No trace of this run can be read.");
     else if (r->process_count == 0)

@@ -84,8 +84,11 @@ static int unknown_format(const char *name)
 static void say_what_was_written(const struct export_totals *t, const char *path)
 {
     char zones[HUMAN_LEN], left[HUMAN_LEN];
-    cli_error("%s zones of %u trace%s in '%s'", human_count(zones, t->zones), t->traces,
-              t->traces == 1 ? "" : "s", path);
+    if (t->samples)
+        cli_error("%s samples of stacks in '%s'", human_count(zones, t->samples), path);
+    else
+        cli_error("%s zones of %u trace%s in '%s'", human_count(zones, t->zones),
+                  t->traces, t->traces == 1 ? "" : "s", path);
     if (t->incomplete)
         cli_error(
             "older events of %u trace%s were recycled (--max-trace): the report's "

@@ -40,10 +40,14 @@ struct run_options {
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
     struct option_range steps;
     int format; /* index in `formats` */
-    uint64_t interval_ns;
+    uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload;
 };
+
+/* --rate was not given: the level decides. */
+#define RATE_DEFAULT UINT64_MAX
+static const uint64_t RATE_MOST = 10000;
 
 static const char *const levels[] = { "basic", "detailed", "comprehensive", NULL };
 static const char *const formats[] = { "text", "json", NULL };
@@ -93,6 +97,10 @@ static const struct option options[] = {
     { "trace", 0, OPTION_TEXT, FIELD(trace), .value = "LIST",
       .help = "record every event of: alloc, io (comma between)",
       .env = "SONDE_TRACE_LIST" },
+    { "rate", 0, OPTION_COUNT, FIELD(rate_hz), .value = "HZ",
+      .help = "samples of native stacks per second of CPU time and thread, 0 for none "
+              "(default: none at level basic, 99 at detailed, 199 at comprehensive)",
+      .env = "SONDE_RATE" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -246,6 +254,8 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
         *ret_status = options_fail(&command, "--interval wants 10ms to 1h");
     else if (!trace_ok)
         *ret_status = options_fail(&command, "--trace takes a list of: alloc, io");
+    else if (o->rate_hz != RATE_DEFAULT && o->rate_hz > RATE_MOST)
+        *ret_status = options_fail(&command, "--rate wants at most 10000");
     else if (o->steps.text && (o->after_ns || o->duration_ns))
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
@@ -275,7 +285,10 @@ static void set_launch_options(struct launch_options *l, const struct run_option
         .timeout_ns = o->timeout_ns,
         .lossy = o->lossy,
         .redact = !o->no_redact,
-        .capture = { .no_monitors = o->no_monitors, .interval_ns = o->interval_ns },
+        .capture = { .no_monitors = o->no_monitors,
+                     .interval_ns = o->interval_ns,
+                     .rate_hz = o->rate_hz == RATE_DEFAULT ? 0 : (unsigned)o->rate_hz,
+                     .no_stacks = o->rate_hz == 0 },
     };
     bool ok;
     l->capture.no_preload = o->no_preload;
@@ -320,7 +333,7 @@ static int profile(const struct run_options *o, int argc, char **argv)
 
 int cmd_run(int argc, char **argv)
 {
-    struct run_options o = { .level = LEVEL_DETAILED };
+    struct run_options o = { .level = LEVEL_DETAILED, .rate_hz = RATE_DEFAULT };
     int status;
     if (!options_parse(&command, &argc, argv, &o, &status) ||
         (!options_disabled() && !check_options(&o, argc, &status)))

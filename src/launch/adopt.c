@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "launch/symbolise.h"
 #include "trace/process.h"
 #include "trace/runfile.h"
 #include "trace/control.h"
@@ -197,6 +198,7 @@ int adopt_run(const char *dir)
         rc = 0; /* killed before it could write the program's number: still running */
         goto done;
     }
+    (void)symbolise_run(dir, NULL); /* without names the report still has offsets */
     rc = write_end(path.data, root, last_sign_of_life(dir), &recovered);
     if (rc == 0)
         rc = 1;

@@ -137,6 +137,7 @@ void attach_follow(struct launch *launch, const struct attach_target *target,
     launch->file.pid = target->pid;
     launch->file.pid_start = target->start;
     (void)runfile_write(&launch->file, launch->dir.path);
+    captures_attach(&launch->captures, target->pid);
     captures_start(&launch->captures, target->pid);
     for (uint64_t now = start; now < end && !launch->child.ended; now = now_ns()) {
         const uint64_t next = captures_tick(&launch->captures, now);

@@ -6,6 +6,7 @@
 
 extern const struct capture_ops capture_monitors;
 extern const struct capture_ops capture_python;
+extern const struct capture_ops capture_stacks;
 extern const struct capture_ops capture_preload;
 
 #endif

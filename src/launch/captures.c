@@ -9,7 +9,11 @@
 
 /* In the order in which they are prepared and ticked. */
 static const struct capture_ops *const list[] = {
-    &capture_preload, &capture_monitors, &capture_python, NULL, /* ends the list */
+    &capture_preload,
+    &capture_monitors,
+    &capture_python,
+    &capture_stacks,
+    NULL, /* ends the list */
 };
 _Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
                "room in struct captures");
@@ -29,6 +33,18 @@ void captures_prepare(struct captures *c, const struct capture_context *context)
     for (size_t i = 0; list[i]; i++) {
         c->one[i].on = true;
         int rc = list[i]->prepare ? list[i]->prepare(&c->context, &c->one[i].state) : 0;
+        if (rc < 0)
+            gave_up(c, i, rc);
+    }
+}
+
+void captures_attach(struct captures *c, pid_t pid)
+{
+    c->context.pid = pid;
+    for (size_t i = 0; list[i]; i++) {
+        const int rc = c->one[i].on && list[i]->attach
+                           ? list[i]->attach(c->one[i].state, &c->context)
+                           : 0;
         if (rc < 0)
             gave_up(c, i, rc);
     }

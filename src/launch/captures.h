@@ -32,9 +32,10 @@ struct capture_context {
     const char *dir; /* of the run */
     bool redact;
     struct control *control;
-    struct runfile *file; /* for runfile_note() */
-    int level;            /* enum sonde_level */
-    pid_t pid;            /* of the program; 0 before it is started */
+    struct runfile *file;           /* for runfile_note() */
+    int level;                      /* enum sonde_level */
+    pid_t pid;                      /* of the program; 0 before it is started */
+    uint64_t after_ns, duration_ns; /* window of recording; 0: none */
     struct family
         *family; /* its processes; NULL before it is started, or without /proc */
 };
@@ -46,6 +47,8 @@ struct capture_ops {
     int (*prepare)(const struct capture_context *context, void **ret_state);
     /* The program has just started. */
     int (*start)(void *state, const struct capture_context *context);
+    /* Before that: the process is there and waits, it has not executed the program. */
+    int (*attach)(void *state, const struct capture_context *context);
     /* Something is due. Returns when it wants the next tick, 0: never. Monotonic ns. */
     uint64_t (*tick)(void *state, uint64_t now_ns);
     /* The program has ended but is still in /proc, as a zombie: a last look, short. */
@@ -68,6 +71,7 @@ struct captures {
 
 void captures_prepare(struct captures *ret_captures,
                       const struct capture_context *context);
+void captures_attach(struct captures *captures, pid_t pid);
 void captures_start(struct captures *captures, pid_t pid);
 /* Does what is due; returns when the next is, 0: nothing more. */
 uint64_t captures_tick(struct captures *captures, uint64_t now_ns);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "trace/process.h"
 #include "launch/spawn.h"
+#include "launch/symbolise.h"
 #include "trace/control.h"
 #include "trace/drain.h"
 #include "trace/file.h"
@@ -111,6 +112,8 @@ static void prepare_captures(struct launch *l)
         .file = &l->file,
         .level = l->options->level,
         .redact = l->options->redact,
+        .after_ns = l->options->after_ns,
+        .duration_ns = l->options->duration_ns,
     };
     captures_prepare(&l->captures, &context);
 }
@@ -179,6 +182,12 @@ static void before_end(void *arg)
     captures_ending(&l->captures);
 }
 
+static void attach_captures(void *arg, pid_t pid)
+{
+    struct launch *l = arg;
+    captures_attach(&l->captures, pid);
+}
+
 int launch_start(struct launch *launch, bool *ret_no_exec)
 {
     *ret_no_exec = false;
@@ -187,6 +196,8 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     const struct spawn_options options = {
         .argv = launch->options->argv,
         .signals = &launch->signals,
+        .before_exec = attach_captures,
+        .arg = launch,
     };
     launch->file.started_ns = (int64_t)now_ns(CLOCK_REALTIME);
     const int rc = spawn(&options, &launch->child.pid, ret_no_exec);
@@ -315,10 +326,18 @@ static void record_usage(struct launch *l)
     f->supervisor_rss_mb = process_peak_mb();
 }
 
+static void name_addresses(struct launch *l)
+{
+    const int rc = symbolise_run(l->dir.path, l->control);
+    if (rc < 0)
+        runfile_note(&l->file, "functions could not be named: %s", error_text(rc));
+}
+
 int launch_finish(struct launch *launch)
 {
     struct runfile *f = &launch->file;
     captures_finish(&launch->captures, launch->child.status);
+    name_addresses(launch);
     int finished = drain_finish(launch->drain, COMPACT_BELOW);
     struct drain_status status = { 0 };
     drain_status(launch->drain, &status);

@@ -34,6 +34,14 @@ static int redirect(const struct spawn_options *o)
     return rc;
 }
 
+/* Until the other end is closed, by whatever. */
+static void wait_for_go(int gate_fd)
+{
+    char byte;
+    (void)fd_read_full(gate_fd, &byte, sizeof byte);
+    (void)close(gate_fd);
+}
+
 __attribute__((noreturn)) static void become_program(const struct spawn_options *o,
                                                      int report_fd)
 {
@@ -50,15 +58,27 @@ __attribute__((noreturn)) static void become_program(const struct spawn_options 
 int spawn(const struct spawn_options *options, pid_t *ret_pid, bool *ret_no_exec)
 {
     *ret_no_exec = false;
-    int pipe_fds[2];
+    int pipe_fds[2], gate[2] = { -1, -1 };
     if (pipe2(pipe_fds, O_CLOEXEC) < 0)
         return -errno;
+    if (options->before_exec && pipe2(gate, O_CLOEXEC) < 0)
+        gate[0] = gate[1] = -1; /* then it will be called a little late */
     const pid_t pid = fork();
     if (pid == 0) {
         (void)close(pipe_fds[0]);
+        if (gate[0] >= 0) {
+            (void)close(gate[1]);
+            wait_for_go(gate[0]);
+        }
         become_program(options, pipe_fds[1]);
     }
     int rc = pid < 0 ? -errno : 0;
+    if (pid > 0 && options->before_exec)
+        options->before_exec(options->arg, pid);
+    if (gate[0] >= 0) {
+        (void)close(gate[0]);
+        (void)close(gate[1]);
+    }
     (void)close(pipe_fds[1]);
     if (pid > 0) {
         int failure = 0;

@@ -11,6 +11,9 @@ struct spawn_options {
     char *const *argv;                         /* argv[0] is looked up in PATH */
     const struct signals *signals;             /* given back to the program */
     bool null_stdin, null_stdout, null_stderr; /* replaced by /dev/null */
+    /* Called while the new process waits to execute the program; may be NULL. */
+    void (*before_exec)(void *arg, pid_t pid);
+    void *arg;
 };
 
 /* Same process group, terminal, directory and environment as ours. 0 and the pid;

@@ -16,6 +16,7 @@
 /* What was written, for a line to the person who asked. */
 struct export_totals {
     uint64_t zones, events;
+    uint64_t samples;   /* of stacks */
     uint64_t truncated; /* zones that were open at the end */
     uint64_t left_out;  /* ends without begin and the like */
     unsigned traces, unreadable;
@@ -40,6 +41,7 @@ extern const size_t exporter_count;
 const struct exporter *exporter_find(const char *name);
 
 export_fn export_chrome;
+export_fn export_folded;
 export_fn export_jsonl;
 export_fn export_skeleton;
 

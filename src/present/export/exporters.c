@@ -7,6 +7,8 @@
 const struct exporter exporters[] = {
     { "chrome", "json", export_chrome,
       "Chrome trace events: ui.perfetto.dev, chrome://tracing" },
+    { "folded", "folded", export_folded,
+      "sampled stacks with their counts, for flame graphs" },
     { "jsonl", "jsonl", export_jsonl, "every single zone, one JSON object a line" },
 };
 const size_t exporter_count = sizeof(exporters) / sizeof(exporters[0]);

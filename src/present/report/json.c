@@ -308,14 +308,6 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
 {
     static const char *const groups[] = { "gpu", "cost", NULL };
     static const char *const energy[] = { "joules", "co2e_g", "source", NULL };
-    json_key(w, "functions");
-    json_array_begin(w);
-    fields_of_py_functions(w, r);
-    json_array_end(w);
-    json_key(w, "lines");
-    json_array_begin(w);
-    fields_of_py_lines(w, r);
-    json_array_end(w);
     fields_of_python(w, r);
     fields_of_io(w, r);
     field_nulls(w, groups);
@@ -346,6 +338,7 @@ int report_json(const struct report *report, const struct report_style *style,
     field_empty_array(&w, "ranks");
     field_empty_array(&w, "epochs");
     fields_of_operations(&w, report, &filter);
+    fields_of_functions(&w, report);
     fields_of_allocations(&w, report);
     put_not_captured(&w, report);
     fields_of_monitors(&w, report);

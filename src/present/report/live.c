@@ -129,7 +129,8 @@ static void put_memory(struct page *page, const struct report *r)
         return;
     const bool large = s->max >= 1024 * 10;
     const double unit = large ? 1024 : 1;
-    int n = snprintf(text, sizeof text, "%.4g %s", s->last / unit, large ? "GiB" : "MiB");
+    int n = snprintf(text, sizeof text, "%.4g %s", s->last / unit,
+                     large ? "GiB" : "MiB");
     if (total)
         n += snprintf(text + n, sizeof text - (size_t)n, " of %.3g GiB",
                       total->last / 1024);

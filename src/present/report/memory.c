@@ -32,7 +32,8 @@ static void put_totals(struct page *page, const struct allocations *a)
     flow_put(&flow, "%s allocations, %s", human_count(count, a->count),
              human_bytes(bytes, (double)a->bytes));
     if (a->peak_bytes)
-        flow_put(&flow, "at most %s at once%s", human_bytes(peak, (double)a->peak_bytes),
+        flow_put(&flow, "at most %s at once%s",
+                 human_bytes(peak, (double)a->peak_bytes),
                  a->process_count > 1 ? " in one process" : "");
     flow_put(&flow, "%s at the end", human_bytes(live, a->live_bytes));
     flow_end(&flow);

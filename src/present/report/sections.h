@@ -12,7 +12,7 @@
 
 /* How many lines of a kind are shown before the rest is summed up. */
 struct limits {
-    size_t phases, threads, notes, metrics, files;
+    size_t phases, threads, notes, metrics, files, functions;
 };
 
 void section_head(struct page *page, const struct report *r);
@@ -28,6 +28,9 @@ void section_metrics(struct page *page, const struct report *r,
                      const struct limits *limits);
 void section_memory(struct page *page, const struct report *r,
                     const struct report_style *style);
+/* functions.c */
+void section_functions(struct page *page, const struct report *r,
+                       const struct limits *limits);
 void section_notes(struct page *page, const struct report *r,
                    const struct limits *limits);
 void section_trust(struct page *page, const struct report *r,

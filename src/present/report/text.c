@@ -18,11 +18,15 @@ static int clamp_width(int width)
     return width < 60 ? 60 : width > 200 ? 200 : width;
 }
 
-static const struct limits all = { SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX };
+static const struct limits all = { SIZE_MAX, SIZE_MAX, SIZE_MAX,
+                                   SIZE_MAX, SIZE_MAX, .functions = 40 };
 static const struct limits roomy = {
-    .phases = 8, .threads = 5, .notes = 3, .metrics = 6, .files = 4
+    .phases = 8, .threads = 5, .notes = 3, .metrics = 6, .files = 4, .functions = 6
 };
-static const struct limits tight = { .phases = 4, .threads = 2, .notes = 1 };
+
+static const struct limits tight = {
+    .phases = 4, .threads = 2, .notes = 1, .functions = 3
+};
 
 /* What stands above the operations, and what below. */
 struct halves {
@@ -40,11 +44,12 @@ static void halves_print(struct halves *h, const struct report *r,
     section_steps(&h->before, r);
     section_phases(&h->before, r, limits);
     section_end(&h->after, r, limits);
-    section_io(&h->after, r, limits);
     section_metrics(&h->after, r, limits);
     section_python(&h->after, r, style->full);
+    section_functions(&h->after, r, limits);
     section_machine(&h->after, r);
     section_memory(&h->after, r, style);
+    section_io(&h->after, r, limits);
     if (style->full) {
         section_processes(&h->after, r);
         section_watched(&h->after, r);

@@ -1,0 +1,302 @@
+/* stacks.c: see stacks.h. */
+#include "analyse/stacks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/files.h"
+#include "base/strmap.h"
+#include "trace/tables.h"
+
+/* The functions of a frame: entries[first … first + count), innermost first. */
+struct frame {
+    uint32_t first, count;
+};
+
+struct inside {
+    struct tablefile *file;
+    struct symbols *symbols; /* NULL: nothing was looked up */
+    const char *name;        /* of the file */
+    int modules, frame_table, nodes, counts;
+    struct frame *frames;
+    uint32_t frame_count;
+    struct stack_entry *entries;
+    size_t entry_count, entry_cap;
+    struct strmap functions; /* index by module and name */
+};
+
+/* ---- Functions ---------------------------------------------------------------------------- */
+
+static int grow(void **list, size_t *cap, size_t count, size_t size)
+{
+    if (count < *cap)
+        return 0;
+    const size_t more = *cap ? *cap * 2 : 256;
+    void *p = realloc(*list, more * size);
+    if (!p)
+        return -ENOMEM;
+    *list = p;
+    *cap = more;
+    return 0;
+}
+
+static int enter_function(struct stacks *s, const struct stack_function *f,
+                          uint32_t *ret_index)
+{
+    struct inside *in = s->inside;
+    struct buf key = BUF_INIT;
+    bool added = false;
+    buf_puts(&key, f->module);
+    buf_putc(&key, '\0');
+    buf_puts(&key, f->name);
+    struct strmap_entry *e = key.error ? NULL
+                                       : strmap_enter(&in->functions, key.data, key.len,
+                                                      &added);
+    buf_release(&key);
+    if (!e)
+        return -ENOMEM;
+    if (added) {
+        e->value = s->function_count;
+        const int rc = grow((void **)&s->functions, &s->function_cap, s->function_count,
+                            sizeof *s->functions);
+        if (rc < 0)
+            return rc;
+        struct stack_function *copy = &s->functions[s->function_count++];
+        *copy = (struct stack_function){ arena_strdup(&s->arena, f->name),
+                                         arena_strdup(&s->arena, f->module),
+                                         arena_strdup(&s->arena, f->file), f->line };
+        if (!copy->name || !copy->module || !copy->file)
+            return -ENOMEM;
+    }
+    *ret_index = (uint32_t)e->value;
+    return 0;
+}
+
+static int add_entry(struct stacks *s, const struct stack_function *function,
+                     const char *file, uint32_t line)
+{
+    struct inside *in = s->inside;
+    struct stack_entry e = { .file = file, .line = line };
+    int rc = enter_function(s, function, &e.function);
+    if (rc == 0)
+        rc = grow((void **)&in->entries, &in->entry_cap, in->entry_count,
+                  sizeof *in->entries);
+    if (rc == 0)
+        in->entries[in->entry_count++] = e;
+    return rc;
+}
+
+/* "[libx.so]" for code of /usr/lib/libx.so that has no name. */
+static int add_unnamed(struct stacks *s, const char *module, uint32_t jit_pid,
+                       const char *file, uint32_t line)
+{
+    struct buf name = BUF_INIT;
+    if (module[0] == '[')
+        buf_puts(&name, module);
+    else
+        buf_printf(&name, "[%s]", jit_pid ? "jit" : path_base(module));
+    const struct stack_function f = { name.data, module, "", 0 };
+    const int rc = name.error ? name.error : add_entry(s, &f, file, line);
+    buf_release(&name);
+    return rc;
+}
+
+/* ---- Frames ---------------------------------------------------------------------------------- */
+
+static int name_frame(struct stacks *s, uint32_t number)
+{
+    struct inside *in = s->inside;
+    struct symbol_name names[SYMBOLS_INLINE_MAX];
+    struct stack_frame_row row;
+    struct stack_module_row module = { 0 };
+    struct frame *frame = &in->frames[number];
+    frame->first = (uint32_t)in->entry_count;
+    if (!tablefile_get(in->file, in->frame_table, number, &row, sizeof row))
+        return 0;
+    (void)tablefile_get(in->file, in->modules, row.module, &module, sizeof module);
+    const char *path = tablefile_text(in->file, module.path);
+    const unsigned n = in->symbols
+                           ? symbols_find(in->symbols, in->name, (uint64_t)number + 1,
+                                          names, SYMBOLS_INLINE_MAX)
+                           : 0;
+    int rc = n == 0 ? add_unnamed(s, path[0] || module.pid ? path : "[unknown]",
+                                  module.pid, "", 0)
+                    : 0;
+    for (unsigned i = 0; rc == 0 && i < n; i++) {
+        const struct symbol_name *f = &names[i];
+        if (f->function[0])
+            rc = add_entry(s,
+                           &(struct stack_function){
+                               f->function, path, f->function_file, f->function_line },
+                           f->file, f->line);
+        else
+            rc = add_unnamed(s, path, module.pid, f->file, f->line);
+    }
+    frame->count = (uint32_t)in->entry_count - frame->first;
+    return rc;
+}
+
+static int name_frames(struct stacks *s)
+{
+    struct inside *in = s->inside;
+    int rc = 0;
+    in->frame_count = tablefile_count(in->file, in->frame_table);
+    in->frames = calloc((size_t)in->frame_count + 1, sizeof *in->frames);
+    if (!in->frames)
+        return -ENOMEM;
+    for (uint32_t i = 0; rc == 0 && i < in->frame_count; i++)
+        rc = name_frame(s, i);
+    return rc;
+}
+
+static int read_tasks(struct stacks *s)
+{
+    struct inside *in = s->inside;
+    const int table = tablefile_find(in->file, "tasks");
+    const uint32_t count = tablefile_count(in->file, table);
+    s->tasks = arena_alloc_array(&s->arena, (size_t)count + 1, sizeof *s->tasks);
+    if (!s->tasks)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        struct stack_task_row row = { 0 };
+        (void)tablefile_get(in->file, table, i, &row, sizeof row);
+        s->tasks[i] = (struct stack_task){ row.pid,
+                                           tablefile_text(in->file, row.process),
+                                           tablefile_text(in->file, row.thread) };
+    }
+    s->task_count = count;
+    return 0;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------- */
+
+/* The newest file of stacks; "" without. */
+static int find_file(const char *dir, struct buf *ret_name)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return -errno;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (tablefile_is_name(e->d_name, STACKS_KIND) &&
+            strcmp(e->d_name, ret_name->data) > 0) {
+            buf_clear(ret_name);
+            buf_puts(ret_name, e->d_name);
+        }
+    (void)closedir(d);
+    return ret_name->error ? ret_name->error : ret_name->len ? 0 : -ENOENT;
+}
+
+static int open_inside(struct stacks *s, const char *dir, const char *name)
+{
+    struct inside *in = s->inside;
+    struct buf path = BUF_INIT;
+    path_join(&path, dir, name);
+    int rc = path.error ? path.error : tablefile_open(path.data, &in->file);
+    buf_release(&path);
+    if (rc < 0)
+        return rc;
+    in->name = arena_strdup(&s->arena, name);
+    in->modules = tablefile_find(in->file, MODULES_TABLE);
+    in->frame_table = tablefile_find(in->file, FRAMES_TABLE);
+    in->nodes = tablefile_find(in->file, "nodes");
+    in->counts = tablefile_find(in->file, "counts");
+    if (!in->name)
+        return -ENOMEM;
+    (void)tablefile_get(in->file, tablefile_find(in->file, "info"), 0, &s->info,
+                        sizeof s->info);
+    s->why = tablefile_text(in->file, s->info.why);
+    if (symbols_open(dir, &in->symbols) == 0)
+        symbols_totals(in->symbols, &s->symbols);
+    else
+        in->symbols = NULL;
+    rc = read_tasks(s);
+    return rc < 0 ? rc : name_frames(s);
+}
+
+int stacks_open(const char *dir, struct stacks **ret_stacks)
+{
+    struct buf name = BUF_INIT;
+    int rc = find_file(dir, &name);
+    struct stacks *s = rc == 0 ? calloc(1, sizeof *s) : NULL;
+    if (s) {
+        arena_init(&s->arena);
+        s->why = "";
+        struct inside *in = s->inside = calloc(1, sizeof *in);
+        if (in)
+            strmap_init(&in->functions);
+        rc = in ? open_inside(s, dir, name.data) : -ENOMEM;
+    } else if (rc == 0) {
+        rc = -ENOMEM;
+    }
+    buf_release(&name);
+    if (rc < 0)
+        stacks_free(s);
+    else
+        *ret_stacks = s;
+    return rc;
+}
+
+void stacks_free(struct stacks *s)
+{
+    if (!s)
+        return;
+    struct inside *in = s->inside;
+    if (in) {
+        tablefile_free(in->file);
+        symbols_free(in->symbols);
+        free(in->frames);
+        free(in->entries);
+        strmap_release(&in->functions);
+        free(in);
+    }
+    free(s->functions);
+    arena_release(&s->arena);
+    free(s);
+}
+
+/* ---- Walking -------------------------------------------------------------------------------------- */
+
+static unsigned fill_stack(const struct inside *in, uint32_t node,
+                           struct stack_entry entries[STACK_ENTRIES])
+{
+    unsigned n = 0;
+    /* A damaged file may have a loop: no stack is deeper than STACK_DEPTH. */
+    for (unsigned depth = 0; node != STACK_OTHER && depth < STACK_DEPTH; depth++) {
+        struct stack_node_row row;
+        if (!tablefile_get(in->file, in->nodes, node, &row, sizeof row) ||
+            row.frame >= in->frame_count)
+            break;
+        const struct frame *f = &in->frames[row.frame];
+        for (uint32_t i = 0; i < f->count && n < STACK_ENTRIES; i++)
+            entries[n++] = in->entries[f->first + i];
+        node = row.parent;
+    }
+    return n;
+}
+
+int stacks_walk(const struct stacks *s,
+                int (*each)(void *arg, const struct stack_task *task,
+                            const struct stack_entry *entries, unsigned count,
+                            uint64_t samples),
+                void *arg)
+{
+    static const struct stack_task unknown = { 0, "", "" };
+    const struct inside *in = s->inside;
+    const uint32_t count = tablefile_count(in->file, in->counts);
+    struct stack_entry entries[STACK_ENTRIES];
+    for (uint32_t i = 0; i < count; i++) {
+        struct stack_count_row row;
+        if (!tablefile_get(in->file, in->counts, i, &row, sizeof row))
+            continue;
+        const struct stack_task *task = row.task < s->task_count ? &s->tasks[row.task]
+                                                                 : &unknown;
+        const unsigned n = fill_stack(in, row.node, entries);
+        const int rc = each(arg, task, entries, n, row.samples);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}

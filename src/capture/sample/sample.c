@@ -1,0 +1,289 @@
+/* sample.c: see sample.h. */
+#include "capture/sample/sample.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "capture/sample/perf.h"
+#include "capture/sample/procs.h"
+#include "capture/sample/stacktab.h"
+#include "capture/sample/unwind.h"
+
+enum {
+    STACK_BYTES = 8192,
+    SHARE_PERCENT = 3,    /* of one CPU, for all we do */
+    TICK_NS = 1000000,    /* longest work at a time */
+    RECORDS_PER_LOOK = 8, /* records between looks at the clock */
+    AFTER_MOST_NS = 200000000,
+    AFTER_LEAST_NS = 5000000,
+};
+static const uint64_t SECOND_NS = 1000000000;
+
+struct sampler {
+    struct stacktab tab;
+    struct procs procs;
+    struct perf perf;
+    struct unwind_cache *cache;
+    uint64_t period_ns;
+    uint64_t after_ns; /* from tick to tick */
+    bool running;      /* events are open */
+    bool paused;
+    bool shallow;      /* the share was used up in the window before */
+    uint64_t window_ns, window_cpu_ns;
+    uint64_t tick_cpu_ns;
+    unsigned records;
+    bool unbounded; /* the last time: take everything */
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec t = { 0, 0 };
+    (void)clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* ---- Records of the kernel ---------------------------------------------------------------- */
+
+static void on_sample(void *arg, const struct perf_sample *s)
+{
+    struct sampler *m = arg;
+    struct unwound u;
+    struct proc *proc = m->paused ? NULL : procs_get(&m->procs, s->pid);
+    if (m->paused)
+        return;
+    if (!proc) {
+        m->tab.info->other++;
+        return;
+    }
+    if (s->has_regs && s->stack.len && !m->shallow) {
+        unwind_stack(m->cache, &m->procs, proc, s, &u);
+        m->tab.info->cut += !u.whole;
+    } else {
+        unwind_callchain(&m->procs, proc, s, &u);
+        m->tab.info->shallow += m->shallow;
+    }
+    stacktab_count(&m->tab, procs_task(&m->procs, proc, s->tid), u.stack, u.depth);
+}
+
+/* Layouts as in linux/perf_event.h. */
+struct map_record {
+    struct perf_event_header h;
+    uint32_t pid, tid;
+    uint64_t start, len, offset;
+    union {
+        struct {
+            uint32_t major, minor;
+            uint64_t inode, generation;
+        };
+        struct {
+            uint8_t build_id_len, pad[3];
+            uint8_t build_id[20];
+        };
+    };
+    uint32_t prot, flags;
+    char path[];
+};
+struct task_record {
+    struct perf_event_header h;
+    uint32_t pid, parent, tid, parent_tid;
+    uint64_t time;
+};
+struct name_record {
+    struct perf_event_header h;
+    uint32_t pid, tid;
+    char name[];
+};
+struct lost_record {
+    struct perf_event_header h;
+    uint64_t id, lost;
+};
+
+static bool ends(const char *text, const void *record, size_t len)
+{
+    const size_t at = (size_t)(text - (const char *)record);
+    return at < len && memchr(text, '\0', len - at);
+}
+
+static void on_map(struct sampler *m, const struct map_record *r, size_t len)
+{
+    if (len <= sizeof *r || !ends(r->path, r, len))
+        return;
+    struct mapped_file f = {
+        .start = r->start, .len = r->len, .file_offset = r->offset, .path = r->path
+    };
+    if (r->h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+        f.build_id = r->build_id;
+        f.build_id_len = r->build_id_len <= sizeof r->build_id ? r->build_id_len : 0;
+    } else {
+        f.inode = r->inode;
+    }
+    procs_on_map(&m->procs, r->pid, &f);
+}
+
+static void on_name(struct sampler *m, const struct name_record *r, size_t len)
+{
+    if (len > sizeof *r && ends(r->name, r, len))
+        procs_on_name(&m->procs, r->pid, r->tid, r->name,
+                      r->h.misc & PERF_RECORD_MISC_COMM_EXEC);
+}
+
+static void on_other(void *arg, const struct perf_event_header *h, size_t len)
+{
+    struct sampler *m = arg;
+    const struct task_record *task = (const void *)h;
+    const struct lost_record *lost = (const void *)h;
+    if (h->type == PERF_RECORD_MMAP2)
+        on_map(m, (const void *)h, len);
+    else if (h->type == PERF_RECORD_COMM)
+        on_name(m, (const void *)h, len);
+    else if (h->type == PERF_RECORD_FORK && len >= sizeof *task)
+        procs_on_fork(&m->procs, task->pid, task->parent, task->tid, task->parent_tid);
+    else if (h->type == PERF_RECORD_EXIT && len >= sizeof *task)
+        procs_on_exit(&m->procs, task->pid, task->tid);
+    else if (h->type == PERF_RECORD_LOST && len >= sizeof *lost)
+        m->tab.info->lost += lost->lost;
+}
+
+static bool on_enough(void *arg)
+{
+    struct sampler *m = arg;
+    return !m->unbounded && ++m->records % RECORDS_PER_LOOK == 0 &&
+           now_ns(CLOCK_THREAD_CPUTIME_ID) - m->tick_cpu_ns > TICK_NS;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------- */
+
+static const char *why_not(int rc)
+{
+    static char text[256];
+    if (rc == -EACCES || rc == -EPERM)
+        (void)snprintf(text, sizeof text,
+                       "the kernel does not allow perf_event_open (kernel."
+                       "perf_event_paranoid is %d; as root: sysctl "
+                       "kernel.perf_event_paranoid=2; in a container: "
+                       "--security-opt seccomp=unconfined or --cap-add PERFMON)",
+                       perf_paranoid_level());
+    else if (rc == -ENOSYS)
+        (void)snprintf(text, sizeof text, "this kernel has no perf_event_open");
+    else
+        (void)snprintf(text, sizeof text, "perf_event_open failed: %s", strerror(-rc));
+    return text;
+}
+
+static void set_info(struct sampler *m)
+{
+    struct stack_info_row *i = m->tab.info;
+    i->period_ns = m->period_ns;
+    i->method = m->perf.kernel_seen ? STACKS_BY_PERF_KERNEL : STACKS_BY_PERF_USER;
+}
+
+/* Three ticks for the time a ring takes to fill. */
+static uint64_t tick_distance(const struct sampler *m)
+{
+    const uint64_t record = (m->perf.has_stack ? STACK_BYTES : 0) + 512;
+    const uint64_t after = m->perf.ring_bytes / record * m->period_ns / 3;
+    return after < AFTER_LEAST_NS  ? AFTER_LEAST_NS
+           : after > AFTER_MOST_NS ? AFTER_MOST_NS
+                                   : after;
+}
+
+static int start(struct sampler *m, const struct sampler_options *o)
+{
+    const struct perf_options options = { .pid = o->pid,
+                                          .period_ns = m->period_ns,
+                                          .on_exec = o->on_exec,
+                                          .stack_size = STACK_BYTES };
+    int rc = perf_open(&m->perf, &options);
+    if (rc < 0)
+        return rc;
+    m->running = true;
+    m->after_ns = tick_distance(m);
+    set_info(m);
+    if (!o->on_exec)
+        procs_read_maps(&m->procs, (uint32_t)o->pid);
+    m->paused = o->paused;
+    return 0;
+}
+
+int sampler_open(const struct sampler_options *o, struct sampler **ret_sampler,
+                 const char **ret_why)
+{
+    struct sampler *m = calloc(1, sizeof *m);
+    *ret_why = "";
+    if (!m)
+        return -ENOMEM;
+    m->period_ns = SECOND_NS / (o->rate_hz ? o->rate_hz : 1);
+    m->cache = unwind_cache_new();
+    int rc = m->cache ? stacktab_open(&m->tab, o->dir, o->control) : -ENOMEM;
+    if (rc < 0) {
+        unwind_cache_free(m->cache);
+        free(m);
+        return rc;
+    }
+    rc = procs_init(&m->procs, &m->tab);
+    if (rc == 0)
+        rc = start(m, o);
+    if (rc < 0) {
+        *ret_why = why_not(rc);
+        m->tab.info->why = stacktab_text(&m->tab, *ret_why);
+        sampler_close(m);
+        return rc;
+    }
+    *ret_sampler = m;
+    return 0;
+}
+
+static bool read_once(struct sampler *m)
+{
+    const struct perf_visitor visitor = { on_sample, on_other, on_enough, m };
+    return perf_read(&m->perf, &visitor);
+}
+
+void sampler_pause(struct sampler *m, bool paused)
+{
+    m->unbounded = true; /* what is in the rings belongs to the time before */
+    (void)read_once(m);
+    m->unbounded = false;
+    m->paused = paused;
+}
+
+/* ---- Ticks --------------------------------------------------------------------------------------- */
+
+static void watch_share(struct sampler *m, uint64_t now, uint64_t cpu_ns)
+{
+    m->window_cpu_ns += cpu_ns;
+    m->tab.info->unwind_ns += cpu_ns;
+    if (m->window_ns == 0)
+        m->window_ns = now;
+    if (now - m->window_ns < SECOND_NS)
+        return;
+    m->shallow = m->window_cpu_ns * 100 > (now - m->window_ns) * SHARE_PERCENT;
+    m->window_ns = now;
+    m->window_cpu_ns = 0;
+}
+
+uint64_t sampler_tick(struct sampler *m, uint64_t now)
+{
+    m->tick_cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+    const bool all = read_once(m);
+    watch_share(m, now, now_ns(CLOCK_THREAD_CPUTIME_ID) - m->tick_cpu_ns);
+    return all ? m->after_ns : TICK_NS;
+}
+
+void sampler_close(struct sampler *m)
+{
+    if (!m)
+        return;
+    if (m->running) {
+        m->unbounded = true;
+        (void)read_once(m);
+        perf_close(&m->perf);
+    }
+    procs_release(&m->procs);
+    stacktab_close(&m->tab);
+    unwind_cache_free(m->cache);
+    free(m);
+}

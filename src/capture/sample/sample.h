@@ -1,0 +1,41 @@
+/* sample.h: native stacks of a program and its children, counted while it runs.
+ *
+ *     sampler_open     before the program is executed (or of one that runs already)
+ *     sampler_tick     takes over what the kernel has sampled; call until it is done
+ *     sampler_close    the rest, and everything back
+ *
+ * Stacks are unwound with the tables compilers write for exceptions; where a module has
+ * none (a JIT), by frame pointers. When that takes more than the share of a CPU that is
+ * allowed, what the kernel finds by frame pointers has to do for a while.
+ */
+#ifndef SONDE_CAPTURE_SAMPLE_SAMPLE_H
+#define SONDE_CAPTURE_SAMPLE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/control.h"
+
+struct sampler;
+
+struct sampler_options {
+    pid_t pid;
+    unsigned rate_hz; /* samples per second of CPU time and thread */
+    bool on_exec;     /* the process has not executed the program yet */
+    bool paused;      /* begin with sampler_pause(…, false) */
+    const char *dir;
+    struct control *control;
+};
+
+/* When the kernel forbids it, the file of tables is written all the same: it says why.
+ * *ret_why, never NULL, is a sentence for a note then. */
+int sampler_open(const struct sampler_options *options, struct sampler **ret_sampler,
+                 const char **ret_why);
+/* Works for a millisecond at most; returns in how many nanoseconds to come again. */
+uint64_t sampler_tick(struct sampler *sampler, uint64_t now_ns);
+/* Samples are thrown away while paused: the kernel goes on telling of mappings. */
+void sampler_pause(struct sampler *sampler, bool paused);
+void sampler_close(struct sampler *sampler);
+
+#endif

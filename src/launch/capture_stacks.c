@@ -1,0 +1,114 @@
+/* capture_stacks.c: native stacks as one of the captures of a run. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <sonde/sonde.h>
+
+#include "capture/sample/sample.h"
+#include "launch/captures.h"
+
+extern const struct capture_ops capture_stacks;
+
+enum { RATE_DETAILED = 99, RATE_COMPREHENSIVE = 199 }; /* no multiples of what beats */
+
+struct stacks {
+    struct sampler *sampler; /* NULL: the kernel does not let us */
+    unsigned rate_hz;
+    uint64_t open_ns, shut_ns; /* edges of the window that are to come; 0: none */
+};
+
+static unsigned rate_of(const struct capture_context *c)
+{
+    if (c->options->no_stacks)
+        return 0;
+    if (c->options->rate_hz)
+        return c->options->rate_hz;
+    return c->level == SONDE_BASIC           ? 0
+           : c->level == SONDE_COMPREHENSIVE ? RATE_COMPREHENSIVE
+                                             : RATE_DETAILED;
+}
+
+static int stacks_prepare(const struct capture_context *c, void **ret_state)
+{
+    struct stacks *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->rate_hz = rate_of(c);
+    *ret_state = s;
+    return 0;
+}
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static int stacks_attach(void *state, const struct capture_context *c)
+{
+    struct stacks *s = state;
+    const char *why;
+    if (s->rate_hz == 0)
+        return 0;
+    const struct sampler_options options = { .pid = c->pid,
+                                             .rate_hz = s->rate_hz,
+                                             .on_exec = true,
+                                             .paused = c->after_ns > 0,
+                                             .dir = c->dir,
+                                             .control = c->control };
+    const uint64_t now = monotonic_ns();
+    s->open_ns = c->after_ns ? now + c->after_ns : 0;
+    s->shut_ns = c->duration_ns ? now + c->after_ns + c->duration_ns : 0;
+    if (sampler_open(&options, &s->sampler, &why) < 0)
+        s->sampler = NULL; /* the file of tables says why; the report shows it */
+    return 0;
+}
+
+static uint64_t stacks_tick(void *state, uint64_t now_ns)
+{
+    struct stacks *s = state;
+    if (!s->sampler)
+        return 0;
+    if (s->open_ns && now_ns >= s->open_ns) {
+        sampler_pause(s->sampler, false);
+        s->open_ns = 0;
+    }
+    if (s->shut_ns && now_ns >= s->shut_ns) {
+        sampler_pause(s->sampler, true);
+        s->shut_ns = 0;
+    }
+    uint64_t next = now_ns + sampler_tick(s->sampler, now_ns);
+    if (s->open_ns && s->open_ns < next)
+        next = s->open_ns;
+    if (s->shut_ns && s->shut_ns < next)
+        next = s->shut_ns;
+    return next;
+}
+
+static void stacks_finish(void *state, int status)
+{
+    struct stacks *s = state;
+    (void)status;
+    sampler_close(s->sampler);
+    s->sampler = NULL;
+}
+
+static void stacks_release(void *state)
+{
+    struct stacks *s = state;
+    if (!s)
+        return;
+    sampler_close(s->sampler);
+    free(s);
+}
+
+const struct capture_ops capture_stacks = {
+    .name = "stacks",
+    .prepare = stacks_prepare,
+    .attach = stacks_attach,
+    .tick = stacks_tick,
+    .finish = stacks_finish,
+    .release = stacks_release,
+};

@@ -1,0 +1,165 @@
+/* functions.c: the functions and lines that took the CPU time, as text and as JSON. */
+#include <math.h>
+#include <string.h>
+
+#include "base/files.h"
+#include "base/human.h"
+#include "present/report/jsonparts.h"
+#include "present/report/sections.h"
+
+/* Below this a function is not worth a line of the short report. */
+static const double SHORT_LIST_SHARE = 0.005;
+enum { LINES_SHOWN = 8, FUNCTIONS_WRITTEN = 2000, LINES_WRITTEN = 500 };
+
+/* ---- Text --------------------------------------------------------------------------------- */
+
+/* "file.c:12" of a path; "" unknown. */
+static void put_place(struct buf *out, const char *file, uint32_t line)
+{
+    if (!file[0])
+        return;
+    clean_text(out, path_base(file), 40);
+    if (line)
+        buf_printf(out, ":%u", line);
+}
+
+static void put_function(struct page *page, const struct hot_function *f)
+{
+    char self[HUMAN_LEN];
+    struct buf name = BUF_INIT, place = BUF_INIT;
+    const size_t columns = page->width > 72 ? (size_t)page->width - 52 : 20;
+    clean_text(&name, f->name, columns);
+    put_place(&place, f->file, f->line);
+    if (!place.len && f->module[0] == '/')
+        clean_text(&place, path_base(f->module), 24);
+    page_fill(page, 3);
+    page_left(page, name.data, columns);
+    page_printf(page, " %9s %5.1f %% %5.1f %%  ", human_duration(self, f->self_ns),
+                100 * f->share, 100 * f->total_share);
+    page_left(page, place.data, 22);
+    page_puts(page, PLAIN, "\n");
+    buf_release(&name);
+    buf_release(&place);
+}
+
+static size_t worth_showing(const struct hot_functions *h, size_t limit)
+{
+    size_t n = 0;
+    while (n < h->function_count && n < limit &&
+           (n == 0 || h->functions[n].share >= SHORT_LIST_SHARE))
+        n++;
+    return n;
+}
+
+static void put_hot_lines(struct page *page, const struct hot_functions *h)
+{
+    struct flow flow;
+    if (h->line_count == 0 || h->lines[0].share < HOT_LINE_SHARE)
+        return;
+    flow_begin(&flow, page, "HOT LINES");
+    for (size_t i = 0; i < h->line_count && i < LINES_SHOWN; i++) {
+        const struct hot_line *l = &h->lines[i];
+        struct buf place = BUF_INIT, name = BUF_INIT;
+        if (l->share < HOT_LINE_SHARE)
+            break;
+        put_place(&place, l->file, l->line);
+        clean_text(&name, l->function, 40);
+        flow_put(&flow, "%s %.0f %% (%s)", place.data, 100 * l->share, name.data);
+        buf_release(&place);
+        buf_release(&name);
+    }
+    flow_end(&flow);
+}
+
+void section_functions(struct page *page, const struct report *r,
+                       const struct limits *limits)
+{
+    const struct hot_functions *h = &r->hot;
+    const size_t shown = worth_showing(h, limits->functions);
+    const size_t columns = page->width > 72 ? (size_t)page->width - 52 : 20;
+    char cpu[HUMAN_LEN];
+    struct buf head = BUF_INIT;
+    if (h->samples == 0)
+        return;
+    buf_printf(&head, "%llu samples of CPU time, %s", (unsigned long long)h->samples,
+               human_duration(cpu, h->cpu_ns));
+    page_puts(page, PLAIN, " ");
+    page_puts(page, BOLD, "FUNCTIONS");
+    page_fill(page, 2);
+    page_left(page, head.data, columns > 8 ? columns - 8 : 1);
+    page_puts(page, DIM, "      self    self   total\n");
+    for (size_t i = 0; i < shown; i++)
+        put_function(page, &h->functions[i]);
+    put_hot_lines(page, h);
+    page_puts(page, PLAIN, "\n");
+    buf_release(&head);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void put_share(struct json_writer *w, const char *key, double share)
+{
+    json_key(w, key);
+    json_put_double(w, share);
+}
+
+static void write_function(struct json_writer *w, const struct hot_function *f)
+{
+    json_object_begin(w);
+    field_text(w, "name", f->name);
+    field_text(w, "file", f->file);
+    field_int(w, "line", f->line ? (int)f->line : -1);
+    field_seconds(w, "self_s", f->self_ns);
+    field_seconds(w, "total_s", f->total_ns);
+    put_share(w, "share", f->share);
+    put_share(w, "total_share", f->total_share);
+    field_uint(w, "samples", f->self);
+    field_text(w, "module", f->module);
+    field_text(w, "language", "native");
+    json_object_end(w);
+}
+
+static void write_line(struct json_writer *w, const struct hot_line *l)
+{
+    json_object_begin(w);
+    field_text(w, "file", l->file);
+    field_int(w, "line", (int)l->line);
+    field_text(w, "function", l->function);
+    field_seconds(w, "self_s", l->self_ns);
+    put_share(w, "share", l->share);
+    field_uint(w, "samples", l->self);
+    json_object_end(w);
+}
+
+static void write_totals(struct json_writer *w, const struct hot_functions *h)
+{
+    json_key(w, "sampling");
+    json_object_begin(w);
+    field_uint(w, "samples", h->samples);
+    field_uint(w, "lost", h->lost);
+    field_uint(w, "other_stacks", h->other);
+    field_uint(w, "cut_stacks", h->cut);
+    field_uint(w, "shallow_stacks", h->shallow);
+    field_seconds(w, "period_s", h->samples ? h->period_ns : NAN);
+    field_seconds(w, "cpu_s", h->samples ? h->cpu_ns : NAN);
+    field_text(w, "unavailable", h->why);
+    json_object_end(w);
+}
+
+void fields_of_functions(struct json_writer *w, const struct report *r)
+{
+    const struct hot_functions *h = &r->hot;
+    json_key(w, "functions");
+    json_array_begin(w);
+    for (size_t i = 0; i < h->function_count && i < FUNCTIONS_WRITTEN; i++)
+        write_function(w, &h->functions[i]);
+    fields_of_py_functions(w, r);
+    json_array_end(w);
+    json_key(w, "lines");
+    json_array_begin(w);
+    for (size_t i = 0; i < h->line_count && i < LINES_WRITTEN; i++)
+        write_line(w, &h->lines[i]);
+    fields_of_py_lines(w, r);
+    json_array_end(w);
+    write_totals(w, h);
+}

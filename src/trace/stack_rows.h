@@ -1,0 +1,107 @@
+/* stack_rows.h: sampled native stacks, kind "stacks".
+ *
+ * The supervisor interrupts every running thread of the program after each period of
+ * its CPU time and adds 1 to the count of the stack it finds. Tables:
+ *
+ *     info     one row: rate, method, what was lost
+ *     modules  struct stack_module_row: files that code was found in
+ *     frames   places of code, each once
+ *     nodes    call paths, each node linked to that of its caller: no stack twice
+ *     tasks    processes and names of threads
+ *     counts   how often a node was the innermost, by task
+ *
+ * Only CPU time is sampled: a thread that waits is not seen. The sum of all counts times
+ * the period is the CPU time seen; samples whose stack had no room any more count for
+ * node STACK_OTHER of their task, those that the kernel had no room for in info.lost.
+ */
+#ifndef SONDE_TRACE_STACK_ROWS_H
+#define SONDE_TRACE_STACK_ROWS_H
+
+#include <stdint.h>
+
+#include "trace/module_rows.h"
+
+#define STACKS_KIND "stacks"
+
+enum {
+    STACKS_INFO = 1, /* numbers of the tables */
+    STACKS_MODULES,
+    STACKS_FRAMES,
+    STACKS_NODES,
+    STACKS_TASKS,
+    STACKS_COUNTS,
+    STACKS_MAX_MODULES = 8192,
+    STACKS_MAX_FRAMES = 131072,
+    STACKS_MAX_NODES = 262144,
+    STACKS_MAX_TASKS = 4096,
+    STACKS_MAX_COUNTS = 262144,
+    STACK_DEPTH = 128, /* frames of one stack; the outermost are left out */
+};
+
+enum stack_method {
+    STACKS_NONE,
+    STACKS_BY_PERF_USER = 1,   /* perf_event, user code only */
+    STACKS_BY_PERF_KERNEL = 2, /* perf_event, time in the kernel seen too */
+    STACKS_BY_TIMER = 3,       /* timers inside the program */
+};
+
+struct stack_info_row {
+    uint64_t key; /* 1 */
+    uint64_t period_ns;
+    uint32_t method;     /* enum stack_method */
+    uint32_t why;        /* text: why there is no sample, and what helps */
+    uint64_t samples;    /* all that arrived */
+    uint64_t lost;       /* samples the kernel could not hand over */
+    uint64_t lost_other; /* other records it could not, of mappings and names */
+    uint64_t cut;        /* stacks whose outermost frames are not known */
+    uint64_t shallow;    /* not unwound because the supervisor had used its share */
+    uint64_t other;      /* counted for STACK_OTHER */
+    uint64_t unwind_ns;  /* CPU time the supervisor spent on them */
+};
+
+/* The same file at any address, of any process, is one row. Of a JIT's code each
+ * process has its own. */
+struct stack_module_row {
+    uint64_t key; /* 1 */
+    uint64_t inode;
+    uint32_t path; /* "[vdso]", "[kernel]", "[unknown]", "" (of a JIT) are no files */
+    uint32_t pid;  /* of a JIT; else 0 */
+    uint8_t build_id_len;
+    uint8_t pad[3];
+    uint8_t build_id[MODULE_BUILD_ID_MAX];
+};
+_Static_assert(sizeof(struct stack_module_row) == 48, "on-disk layout");
+
+struct stack_frame_row {
+    uint64_t key; /* offset in the file + 1; of a JIT the address */
+    uint32_t module;
+    uint32_t flags; /* enum stack_frame_flag */
+};
+enum stack_frame_flag {
+    /* A caller: the offset is that of the last byte of its call instruction. */
+    STACK_FRAME_CALLER = 1,
+};
+
+enum { STACK_OTHER = 0 }; /* nodes[0]: "(other stacks)" */
+
+struct stack_node_row {
+    uint64_t key;    /* 1 */
+    uint32_t frame;  /* number of its row; of nodes[0] nothing */
+    uint32_t parent; /* number of the caller's node; 0: it is the outermost */
+};
+
+struct stack_task_row {
+    uint64_t key; /* 1 */
+    uint32_t pid;
+    uint32_t thread;  /* text: name of its threads counted here */
+    uint32_t process; /* text: name of the process */
+    uint32_t pad;
+};
+
+struct stack_count_row {
+    uint64_t key; /* 1 */
+    uint32_t node, task;
+    uint64_t samples;
+};
+
+#endif

@@ -1,0 +1,241 @@
+"""Native stacks: shares of CPU time by function and line against programs that know them."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from sonde_test import SOURCE, program, run, sonde
+
+RATE = 499
+SECONDS = 2
+POINTS = 0.03
+WORK = SOURCE / "tests/system/progs/hot_work.h"
+
+
+def line_of(mark, path=WORK):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if f"LINE {mark} " in line:
+            return number
+    raise AssertionError(f"no line marked {mark}")
+
+
+
+
+def sample(tmp_path, *command, options=(), name="run"):
+    done = run(tmp_path / name, *command, options=("--rate", RATE, *options))
+    answer = done.report()
+    if answer["sampling"]["unavailable"]:
+        pytest.skip(answer["sampling"]["unavailable"])
+    truth = json.loads(done.stdout) if done.stdout.strip() else {}
+    return answer, truth
+
+
+def shares(answer, key="share"):
+    found = {}
+    for function in answer["functions"]:
+        found[function["name"]] = found.get(function["name"], 0) + function[key]
+    return found
+
+
+def check_hot(answer, truth):
+    """60, 30, 10 % as the program measured them, and the lines they are on."""
+    found, whole = shares(answer, "total_share"), sum(truth.values())
+    for name, seconds in truth.items():
+        assert found[name] == pytest.approx(seconds / whole, abs=POINTS), name
+    hot = answer["lines"][0]
+    assert (Path(hot["file"]).name, hot["line"]) == ("hot_work.h", line_of(60))
+    assert hot["function"] == "hot_sixty"
+    user = 1 - shares(answer).get("[kernel]", 0)  # being switched out on a busy machine
+    assert hot["share"] / user == pytest.approx(truth["hot_sixty"] / whole, abs=POINTS)
+
+
+def check_total(answer):
+    """All samples together are the CPU time the kernel accounts for."""
+    sampled = answer["sampling"]["cpu_s"]
+    used = answer["summary"]["cpu_percent_avg"] / 100 * answer["run"]["duration_s"]
+    assert sampled == pytest.approx(used, rel=0.02, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["hot_plain", SECONDS],
+        ["hot_plain", SECONDS, "threads"],
+        ["hot_plain", SECONDS, "fork"],
+        ["hot_pointers", SECONDS],
+        ["hot_static", SECONDS],
+        ["hot_loader", SECONDS, program("hot_plugin.so")],
+    ],
+    ids=lambda c: " ".join(map(str, c[:1] + c[2:])).replace("/", "_"),
+)
+def test_shares_and_lines_are_those_of_the_program(tmp_path, command):
+    answer, truth = sample(tmp_path, program(command[0]), *command[1:])
+    check_hot(answer, truth)
+    check_total(answer)
+
+
+def test_callers_have_the_time_of_what_they_call(tmp_path):
+    answer, _ = sample(tmp_path, program("hot_plain"), SECONDS)
+    total = shares(answer, "total_share")
+    for caller in ("main", "hot_work", "hot_round"):
+        assert total[caller] > 0.95, caller
+    assert shares(answer)["hot_work"] < 0.02
+
+
+def test_frame_pointers_do_without_tables(tmp_path):
+    """All but the caller of a leaf, which gcc gives no frame."""
+    answer, _ = sample(tmp_path, program("hot_pointers"), SECONDS)
+    assert shares(answer, "total_share")["hot_work"] > 0.9
+
+
+def test_waiting_is_not_sampled(tmp_path):
+    answer, truth = sample(tmp_path, program("hot_plain"), 1, "idle")
+    assert answer["sampling"]["cpu_s"] == pytest.approx(sum(truth.values()), rel=0.1)
+    assert answer["run"]["duration_s"] > 1.9
+
+
+def test_inlined_methods_are_told_apart(tmp_path):
+    answer, truth = sample(tmp_path, program("hot_inline"), SECONDS)
+    source = SOURCE / "tests/system/progs/hot_inline.cpp"
+    whole = sum(truth.values())
+    for word in ("relax", "smooth"):
+        lines = [
+            line
+            for line in answer["lines"]
+            if line["line"] == line_of(word, source) and "hot_inline.cpp" in line["file"]
+        ]
+        user = 1 - shares(answer).get("[kernel]", 0)
+        found = sum(line["share"] for line in lines) / user
+        assert found == pytest.approx(truth[word] / whole, abs=POINTS), word
+        assert word in lines[0]["function"]
+    assert shares(answer, "total_share")["main"] > 0.95
+
+
+def test_generated_code_has_the_names_of_its_map(tmp_path):
+    answer, truth = sample(tmp_path, program("hot_jit"), 1)
+    os.unlink(f"/tmp/perf-{truth['pid']}.map")
+    assert shares(answer)["jit::hot loop"] > 0.9
+    assert shares(answer, "total_share")["main"] > 0.9
+
+
+def test_without_a_map_generated_code_is_summed_up(tmp_path):
+    answer, _ = sample(tmp_path, program("hot_jit"), 1, "none")
+    assert shares(answer)["[jit]"] > 0.9
+
+
+def test_a_separate_debug_file_is_found(tmp_path):
+    stripped = tmp_path / "stripped"
+    shutil.copy(program("hot_plain"), stripped)
+    for command in (
+        ["objcopy", "--only-keep-debug", stripped, tmp_path / "stripped.debug"],
+        ["strip", stripped],
+        ["objcopy", f"--add-gnu-debuglink={tmp_path / 'stripped.debug'}", stripped],
+    ):
+        subprocess.run(command, check=True, cwd=tmp_path)
+    answer, truth = sample(tmp_path, stripped, SECONDS)
+    check_hot(answer, truth)
+
+
+def test_a_stripped_program_is_one_line(tmp_path):
+    stripped = tmp_path / "bare"
+    shutil.copy(program("hot_plain"), stripped)
+    subprocess.run(["strip", stripped], check=True)
+    answer, _ = sample(tmp_path, stripped, 1)
+    assert shares(answer)["[bare]"] > 0.95
+    lines = [p for p in answer["provenance"] if p["metric"] == "lines"][0]
+    assert lines["status"] == "measured" or "debugging" in lines["method"]
+
+
+def test_a_program_replaced_meanwhile_is_not_misread(tmp_path):
+    """Offsets of the old file would name functions of the new one."""
+    victim = tmp_path / "victim"
+    shutil.copy(program("hot_plain"), victim)
+    script = f'"{victim}" 1; cp "{program("hot_inline")}" "{victim}.new"; mv "{victim}.new" "{victim}"'
+    answer, _ = sample(tmp_path, "sh", "-c", script)
+    names = shares(answer)
+    assert names["[victim]"] > 0.8
+    assert not any("grid" in name for name in names)
+
+
+def test_folded_stacks_add_up(tmp_path):
+    answer, _ = sample(tmp_path, program("hot_plain"), SECONDS, "threads")
+    text = sonde("export", tmp_path / "run", "--format", "folded", "-o", "-").stdout
+    total, threads, roots = 0, set(), set()
+    for line in text.splitlines():
+        match = re.fullmatch(r"(.*) (\d+)", line)
+        names = match[1].split(";")
+        total += int(match[2])
+        threads.add(names[1])
+        roots.add(re.sub(r"-\d+$", "", names[0]))
+    assert total == answer["sampling"]["samples"]
+    assert {"hot-a", "hot-b"} <= threads
+    assert roots == {"hot_plain"}
+    assert re.search(r";hot-a;.*hot_work;hot_round;hot_sixty \d+", text)
+
+
+def test_rate_zero_and_level_basic_sample_nothing(tmp_path):
+    for name, options in (("a", ("--rate", 0)), ("b", ("--level", "basic"))):
+        done = run(tmp_path / name, program("hot_plain"), 0.1, options=options)
+        answer = done.report()
+        assert answer["functions"] == [] and answer["lines"] == []
+        assert answer["sampling"]["cpu_s"] is None
+        status = [p for p in answer["provenance"] if p["metric"] == "functions"][0]
+        assert status["status"] == "unavailable" and "--rate" in status["method"]
+        assert not list((tmp_path / name).glob("stacks-*"))
+
+
+def test_the_window_is_respected(tmp_path):
+    options = ("--after", "0.5s", "--duration", "1s")
+    answer, _ = sample(tmp_path, program("hot_plain"), 3, options=options)
+    share = answer["sampling"]["cpu_s"] / answer["run"]["duration_s"]
+    assert 0 < answer["sampling"]["cpu_s"] < 1.3
+    assert share < 0.6
+
+
+def test_samples_survive_the_supervisor(tmp_path):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")}
+    store = tmp_path / "store"
+    env["SONDE_DIR"] = str(store)
+    supervisor = subprocess.Popen(
+        [str(SOURCE and __import__("sonde_test").SONDE), "run", "-q", "--rate", str(RATE), "--",
+         program("hot_plain"), "2"],
+        env=env, stdout=subprocess.DEVNULL,
+    )
+    time.sleep(1.5)
+    supervisor.send_signal(signal.SIGKILL)
+    supervisor.wait()
+    time.sleep(2.5)
+    for _ in range(50):
+        listed = sonde("report", "@last", "--json", env=env, check=False)
+        if listed.returncode == 0 and json.loads(listed.stdout)["run"]["exit"]["cause"]:
+            break
+        time.sleep(0.2)
+    answer = json.loads(listed.stdout)
+    if answer["sampling"]["unavailable"]:
+        pytest.skip(answer["sampling"]["unavailable"])
+    assert answer["sampling"]["samples"] > 50
+    assert shares(answer)["hot_sixty"] > 0.4, "adopted, and named"
+
+
+def test_text_names_functions_and_hot_lines(tmp_path):
+    sample(tmp_path, program("hot_plain"), 1)
+    text = sonde("report", tmp_path / "run").stdout
+    assert "CPU time" in text and "hot_sixty" in text
+    assert f"hot_work.h:{line_of(60)}" in text.split("HOT LINES")[1]
+
+
+def test_the_program_does_not_notice(tmp_path):
+    """A hostile map file of JITs, names with control characters, a broken library."""
+    script = (
+        "head -c 100000 /dev/urandom > /tmp/perf-$$.map; "
+        "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; "
+        "rm -f /tmp/perf-$$.map; exit 7"
+    )
+    done = run(tmp_path / "run", "sh", "-c", script, check=False)
+    assert done.returncode == 7 and done.stderr == ""
