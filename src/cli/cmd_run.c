@@ -38,10 +38,11 @@ struct run_options {
     struct option_list tags, params;
     int level; /* index in `levels` */
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
+    uint64_t hang_ns, memory_limit;
     struct option_range steps;
     int format; /* index in `formats` */
     uint64_t interval_ns;
-    bool lossy, quiet, no_redact, json, full, no_report, no_monitors;
+    bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_hang;
 };
 
 static const char *const levels[] = { "basic", "detailed", "comprehensive", NULL };
@@ -86,6 +87,15 @@ static const struct option options[] = {
     { "no-monitors", 0, OPTION_FLAG, FIELD(no_monitors),
       .help = "do not watch CPU, memory, disk, network, temperature",
       .env = "SONDE_NO_MONITORS" },
+    { "memory-limit", 0, OPTION_SIZE, FIELD(memory_limit), .value = "SIZE",
+      .help = "most memory the program and its children may take together",
+      .env = "SONDE_MEMORY_LIMIT" },
+    { "hang", 0, OPTION_SECONDS, FIELD(hang_ns), .value = "DURATION",
+      .help = "save the stacks of every process after this time without progress "
+              "(default 60 s and 10 times a slow step)",
+      .env = "SONDE_HANG" },
+    { "no-hang", 0, OPTION_FLAG, FIELD(no_hang), .help = "do not look for hangs",
+      .env = "SONDE_NO_HANG" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -245,9 +255,12 @@ static void set_launch_options(struct launch_options *l, const struct run_option
         .after_ns = o->after_ns,
         .duration_ns = o->duration_ns,
         .timeout_ns = o->timeout_ns,
+        .hang_ns = o->no_hang ? UINT64_MAX : o->hang_ns,
         .lossy = o->lossy,
         .redact = !o->no_redact,
-        .capture = { .no_monitors = o->no_monitors, .interval_ns = o->interval_ns },
+        .capture = { .no_monitors = o->no_monitors,
+                     .interval_ns = o->interval_ns,
+                     .memory_limit = o->memory_limit },
     };
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;

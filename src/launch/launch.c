@@ -5,6 +5,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -114,6 +115,18 @@ static void prepare_captures(struct launch *l)
     captures_prepare(&l->captures, &context);
 }
 
+static void prepare_postmortem(struct launch *l)
+{
+    const struct postmortem_options options = {
+        .dir = l->dir.path,
+        .run_id = l->dir.id,
+        .file = &l->file,
+        .memory_limit = l->options->capture.memory_limit,
+        .hang_ns = l->options->hang_ns,
+    };
+    l->postmortem = postmortem_new(&options);
+}
+
 int launch_prepare(struct launch *ret_launch, const struct launch_options *options)
 {
     struct launch l = { .options = options, .signals_taken = true };
@@ -135,6 +148,7 @@ int launch_prepare(struct launch *ret_launch, const struct launch_options *optio
         return rc;
     }
     *ret_launch = l;
+    prepare_postmortem(ret_launch);
     prepare_captures(ret_launch);
     return 0;
 }
@@ -152,11 +166,13 @@ void launch_abandon(struct launch *launch)
 void launch_release(struct launch *launch)
 {
     captures_release(&launch->captures);
+    postmortem_free(launch->postmortem);
     drain_free(launch->drain);
     control_unmap(launch->control);
     runfile_release(&launch->file);
     rundir_release(&launch->dir);
     free(launch->cwd);
+    launch->postmortem = NULL;
     launch->drain = NULL;
     launch->control = NULL;
     launch->cwd = NULL;
@@ -186,6 +202,7 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     const struct spawn_options options = {
         .argv = launch->options->argv,
         .signals = &launch->signals,
+        .group = postmortem_group(launch->postmortem),
     };
     launch->file.started_ns = (int64_t)now_ns(CLOCK_REALTIME);
     const int rc = spawn(&options, &launch->child.pid, ret_no_exec);
@@ -195,7 +212,8 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     launch->child.before_end = before_end;
     launch->child.arg = launch;
     captures_start(&launch->captures, launch->child.pid);
-    launch->capture_ns = 1;
+    postmortem_start(launch->postmortem, launch->child.pid, launch->started_ns);
+    launch->capture_ns = launch->watch_ns = 1;
     launch->file.pid = launch->child.pid;
     launch->file.pid_start = process_start_ticks((uint32_t)launch->child.pid);
     /* Only adoption after our death needs it: a full disk is no reason to stop, and
@@ -232,12 +250,14 @@ static void do_what_is_due(struct launch *l)
         (void)kill(l->child.pid, SIGKILL);
     if (reached(&l->capture_ns, now))
         l->capture_ns = captures_tick(&l->captures, now);
+    if (reached(&l->watch_ns, now))
+        l->watch_ns = postmortem_tick(l->postmortem, now, drain_steps(l->drain));
 }
 
 static int64_t until_next_moment_us(const struct launch *l, int64_t pause_us)
 {
-    const uint64_t moments[] = { l->open_ns, l->shut_ns, l->terminate_ns, l->kill_ns,
-                                 l->capture_ns };
+    const uint64_t moments[] = { l->open_ns, l->shut_ns,    l->terminate_ns,
+                                 l->kill_ns, l->capture_ns, l->watch_ns };
     const uint64_t now = now_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
         if (moments[i] == 0)
@@ -283,18 +303,19 @@ static double seconds(struct timeval t)
 
 static void record_exit(struct launch *l)
 {
-    const int status = l->child.status;
-    struct runfile_exit *e = &l->file.exit;
-    *e = (struct runfile_exit){ .code = -1 };
-    if (WIFSIGNALED(status)) {
-        e->signal = WTERMSIG(status);
-        e->cause = "signal";
-    } else {
-        e->code = WEXITSTATUS(status);
-        e->cause = e->code == 0 ? "ok" : "error";
-    }
-    if (l->timed_out)
-        e->cause = "timeout";
+    const struct child *c = &l->child;
+    struct postmortem_facts facts = {
+        .status = c->status,
+        .now_ns = now_ns(CLOCK_MONOTONIC),
+        .max_rss = (uint64_t)c->usage.ru_maxrss * 1024,
+        .timed_out = l->timed_out,
+        .timeout_ns = l->options->timeout_ns,
+        .asked = { .signal = c->asked.signal,
+                   .sender = c->asked.sender,
+                   .at_ns = c->asked.at_ns },
+    };
+    (void)memcpy(facts.asked.comm, c->asked.comm, sizeof facts.asked.comm);
+    postmortem_finish(l->postmortem, &facts, &l->file);
 }
 
 static void record_usage(struct launch *l)
@@ -317,6 +338,7 @@ static void record_usage(struct launch *l)
 int launch_finish(struct launch *launch)
 {
     struct runfile *f = &launch->file;
+    record_exit(launch); /* first: evidence does not keep */
     captures_finish(&launch->captures, launch->child.status);
     int finished = drain_finish(launch->drain, COMPACT_BELOW);
     struct drain_status status = { 0 };
@@ -336,7 +358,6 @@ int launch_finish(struct launch *launch)
     if (launch->timed_out)
         runfile_note(f, "ended by --timeout after %.3g s",
                      (double)launch->options->timeout_ns / 1e9);
-    record_exit(launch);
     record_usage(launch);
     return runfile_write(f, launch->dir.path);
 }
