@@ -15,6 +15,8 @@
 #include <sonde/sonde.h>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "launch/place.h"
 #include "trace/process.h"
 #include "launch/spawn.h"
 #include "trace/control.h"
@@ -81,6 +83,60 @@ static void describe(struct launch *l)
     f->has_git = l->cwd && git_read(l->cwd, &f->git);
 }
 
+/* On file systems that cannot keep live files the run lives in scratch until its end.
+ * Without scratch it stays where it is: slow is better than nothing. */
+static void choose_place(struct launch *l)
+{
+    char scratch[4096];
+    struct place home;
+    if (!place_wants_scratch(l->dir.path) || place_of(l->dir.path, &home) < 0)
+        return;
+    int rc = place_make_scratch(l->dir.id, scratch, sizeof scratch);
+    char *path = rc == 0 ? strdup(scratch) : NULL;
+    if (!path) {
+        runfile_note(&l->file, "the run lies on %s, and no scratch could be made: %s",
+                     home.type, error_text(rc < 0 ? rc : -ENOMEM));
+        return;
+    }
+    l->home = l->dir.path;
+    l->dir.path = path;
+    l->file.live = path;
+    runfile_note(
+        &l->file,
+        "live files were kept in %s and brought here at the end, for this is %s", path,
+        home.type);
+}
+
+static int write_runfile(struct launch *l)
+{
+    const int rc = runfile_write(&l->file, l->dir.path);
+    return rc < 0 || !l->home ? rc : runfile_write(&l->file, l->home);
+}
+
+/* Ends with the files where the user wanted them, or a note that tells where they are. */
+static int bring_home(struct launch *l)
+{
+    struct runfile *f = &l->file;
+    if (!l->home)
+        return runfile_write(f, l->dir.path);
+    const char *live = f->live;
+    f->live = NULL;
+    int rc = runfile_write(f, l->dir.path);
+    if (rc == 0)
+        rc = place_bring_home(l->dir.path, l->home);
+    if (rc < 0) {
+        f->live = live;
+        runfile_note(f, "the run is still in %s: it could not be brought here (%s)",
+                     live, error_text(rc));
+        (void)runfile_write(f, l->home);
+        return 0; /* it can be read where it is */
+    }
+    free(l->dir.path);
+    l->dir.path = l->home;
+    l->home = NULL;
+    return 0;
+}
+
 static int open_trace(struct launch *l)
 {
     const struct launch_options *o = l->options;
@@ -136,11 +192,12 @@ int launch_prepare(struct launch *ret_launch, const struct launch_options *optio
     if (rc == 0) {
         l.cwd = getcwd(NULL, 0);
         describe(&l);
+        choose_place(&l);
         rc = open_trace(&l);
     }
     /* Before the program starts: whatever happens to us, the run has a name. */
     if (rc == 0)
-        rc = runfile_write(&l.file, l.dir.path);
+        rc = write_runfile(&l);
     if (rc == 0 && setenv("SONDE_RUN", l.dir.path, 1) < 0)
         rc = -errno;
     if (rc < 0) {
@@ -156,6 +213,12 @@ int launch_prepare(struct launch *ret_launch, const struct launch_options *optio
 void launch_abandon(struct launch *launch)
 {
     (void)unsetenv("SONDE_RUN");
+    if (launch->home) {
+        (void)file_remove_tree(launch->dir.path);
+        free(launch->dir.path);
+        launch->dir.path = launch->home;
+        launch->home = NULL;
+    }
     rundir_discard(&launch->dir);
     if (launch->signals_taken)
         signals_give_back(&launch->signals);
@@ -171,6 +234,8 @@ void launch_release(struct launch *launch)
     control_unmap(launch->control);
     runfile_release(&launch->file);
     rundir_release(&launch->dir);
+    free(launch->home);
+    launch->home = NULL;
     free(launch->cwd);
     launch->postmortem = NULL;
     launch->drain = NULL;
@@ -219,7 +284,7 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     /* Only adoption after our death needs it: a full disk is no reason to stop, and
      * of a program that has ended already (no start) there is nothing to say yet. */
     if (launch->file.pid_start)
-        (void)runfile_write(&launch->file, launch->dir.path);
+        (void)write_runfile(launch);
     return 0;
 }
 
@@ -359,5 +424,5 @@ int launch_finish(struct launch *launch)
         runfile_note(f, "ended by --timeout after %.3g s",
                      (double)launch->options->timeout_ns / 1e9);
     record_usage(launch);
-    return runfile_write(f, launch->dir.path);
+    return bring_home(launch);
 }

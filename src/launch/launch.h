@@ -48,7 +48,8 @@ struct launch_options {
 
 struct launch {
     const struct launch_options *options;
-    struct rundir dir;
+    struct rundir dir; /* where the files are now */
+    char *home;        /* where they will be, when that is somewhere else; owned */
     struct runfile file;
     char *cwd;
     struct control *control;

@@ -30,6 +30,7 @@ void run_meta_init(struct run_meta *ret_meta)
         .id = "",
         .name = "",
         .cwd = "",
+        .live = "",
         .host = "",
         .level = "",
         .parent_run = "",
@@ -230,6 +231,7 @@ static void parse_identity(const json_t *root, struct arena *a, struct run_meta 
     m->id = get_text(root, "id", a);
     m->name = get_text(root, "name", a);
     m->cwd = get_text(root, "cwd", a);
+    m->live = get_text(root, "live", a);
     m->host = get_text(root, "host", a);
     m->parent_run = get_text(root, "parent_run", a);
     m->sonde = get_text(root, "sonde", a);

@@ -36,7 +36,8 @@ struct run_death {
 };
 
 struct run_meta {
-    bool present; /* run.json was there and readable */
+    bool present;     /* run.json was there and readable */
+    const char *live; /* where its files are while they are not here; "" here */
     const char *id, *name, *cwd, *host, *level, *parent_run, *sonde;
     const char **command;
     size_t command_count;

@@ -284,6 +284,7 @@ static void put_document(struct json_writer *w, const struct runfile *f)
     put_redacted(w, "name", f->name, f->redact);
     put_command(w, f);
     put_redacted(w, "cwd", f->cwd, f->redact);
+    put_text(w, "live", f->live);
     put_uint(w, "started_ns", (uint64_t)f->started_ns);
     put_text(w, "started", iso_time(f->started_ns, time));
     put_known(w, "ended_ns", (uint64_t)f->ended_ns);

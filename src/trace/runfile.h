@@ -47,6 +47,7 @@ struct runfile {
     char *const *command;
     int command_len;
     const char *cwd;              /* NULL: unknown */
+    const char *live;             /* where its files lie while it runs; NULL: here */
     int64_t started_ns, ended_ns; /* since the epoch; ended 0: not yet */
     struct runfile_exit exit;
     struct runfile_death death;
