@@ -25,6 +25,8 @@ static const struct verb {
 } verbs[] = {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
     { "report", FIRST_PAGE, cmd_report, "the report of a run: text, JSON or CSV" },
+    { "doctor", FIRST_PAGE, cmd_doctor,
+      "what can be measured here, and how to mend it" },
     { "demo", FIRST_PAGE, cmd_demo, "train a small model and profile it" },
     { "list", REST, cmd_list, "the runs kept here" },
     { "show", REST, cmd_show, "what is known about one run" },

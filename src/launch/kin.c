@@ -288,3 +288,19 @@ void kin_signal(const struct kin *kin, int signal)
             (void)syscall(SYS_pidfd_send_signal, p->pidfd, signal, NULL, 0);
     }
 }
+
+bool kin_learns_ends(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(3);
+    if (pid < 0)
+        return false;
+    struct kin_process p = { .pidfd = (int)syscall(SYS_pidfd_open, pid, 0) };
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    ask_pidfd(&p);
+    if (p.pidfd >= 0)
+        (void)close(p.pidfd);
+    return p.status_known && WIFEXITED(p.status) && WEXITSTATUS(p.status) == 3;
+}

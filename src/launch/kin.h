@@ -64,4 +64,7 @@ uint64_t kin_io(const struct kin *kin);
 /* A signal for all of them, the program last. */
 void kin_signal(const struct kin *kin, int signal);
 
+/* Whether this kernel tells how a process ended after its parent has reaped it. */
+bool kin_learns_ends(void);
+
 #endif
