@@ -5,8 +5,10 @@
  */
 #include "analyse/parts.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/files.h"
@@ -20,18 +22,49 @@ static bool died(const struct report *r)
     return r->state == RUN_KILLED || r->state == RUN_FAILED || r->state == RUN_UNKNOWN;
 }
 
-/* The thread a reader asks about first: the main one of the main process. */
+/* The process it is about: the one that died first, else the main one. */
+static size_t process_in_question(const struct report *r)
+{
+    const uint32_t pid = r->run->meta.death.pid;
+    for (size_t i = 0; pid && i < r->process_count; i++)
+        if (r->processes[i].pid == pid)
+            return i;
+    return r->main_process;
+}
+
+/* The thread a reader asks about first: the main one of that process. */
 static const struct open_thread *first_thread(const struct report *r)
 {
+    const size_t process = process_in_question(r);
     const struct open_thread *best = NULL;
     for (size_t i = 0; i < r->thread_count; i++) {
         const struct open_thread *t = &r->threads[i];
-        if (t->process == r->main_process && (t->is_main || !best))
+        if (t->process == process && (t->is_main || !best))
             best = t;
         if (best == t && t->is_main)
             break;
     }
     return best;
+}
+
+/* The supervisor's own words; its first one in capitals, as all deaths. */
+static void put_explanation(struct buf *b, const struct report *r)
+{
+    const char *text = r->run->meta.death.text;
+    const size_t first = strcspn(text, " :,");
+    char time[HUMAN_LEN], count[HUMAN_LEN];
+    const struct open_thread *t = first_thread(r);
+    for (size_t i = 0; i < first; i++)
+        buf_putc(b, (char)toupper((unsigned char)text[i]));
+    buf_puts(b, text + first);
+    if (t)
+        buf_printf(b, ", in zone %s", t->zones[t->zone_count - 1].name);
+    if (r->last_step)
+        buf_printf(b, "%s step %s", t ? " of" : ", after",
+                   human_count(count, r->last_step));
+    if (!isnan(report_duration_s(r)))
+        buf_printf(b, ", after %s", human_duration(time, report_duration_s(r) * 1e9));
+    buf_puts(b, ".");
 }
 
 static void put_death(struct buf *b, const struct report *r)
@@ -146,7 +179,9 @@ int verdict_write(struct report *report)
     struct buf why = BUF_INIT;
     const bool zones = has_zones(report);
 
-    if (died(report))
+    if (died(report) && report->run->meta.death.text[0])
+        put_explanation(&verdict, report);
+    else if (died(report))
         put_death(&verdict, report);
     else if (zones)
         put_phase(&verdict, report);

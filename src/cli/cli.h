@@ -18,6 +18,7 @@ enum {
 int cmd_attach(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_recover(int argc, char **argv);

@@ -38,11 +38,13 @@ struct run_options {
     struct option_list tags, params;
     int level; /* index in `levels` */
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
+    uint64_t hang_ns, memory_limit;
     struct option_range steps;
     int format; /* index in `formats` */
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io" */
-    bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload;
+    bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
+        no_hang;
 };
 
 /* --rate was not given: the level decides. */
@@ -101,6 +103,15 @@ static const struct option options[] = {
       .help = "samples of native stacks per second of CPU time and thread, 0 for none "
               "(default: none at level basic, 99 at detailed, 199 at comprehensive)",
       .env = "SONDE_RATE" },
+    { "memory-limit", 0, OPTION_SIZE, FIELD(memory_limit), .value = "SIZE",
+      .help = "most memory the program and its children may take together",
+      .env = "SONDE_MEMORY_LIMIT" },
+    { "hang", 0, OPTION_SECONDS, FIELD(hang_ns), .value = "DURATION",
+      .help = "save the stacks of every process after this time without progress "
+              "(default 60 s and 10 times a slow step)",
+      .env = "SONDE_HANG" },
+    { "no-hang", 0, OPTION_FLAG, FIELD(no_hang), .help = "do not look for hangs",
+      .env = "SONDE_NO_HANG" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -283,12 +294,14 @@ static void set_launch_options(struct launch_options *l, const struct run_option
         .after_ns = o->after_ns,
         .duration_ns = o->duration_ns,
         .timeout_ns = o->timeout_ns,
+        .hang_ns = o->no_hang ? UINT64_MAX : o->hang_ns,
         .lossy = o->lossy,
         .redact = !o->no_redact,
         .capture = { .no_monitors = o->no_monitors,
                      .interval_ns = o->interval_ns,
                      .rate_hz = o->rate_hz == RATE_DEFAULT ? 0 : (unsigned)o->rate_hz,
-                     .no_stacks = o->rate_hz == 0 },
+                     .no_stacks = o->rate_hz == 0,
+                     .memory_limit = o->memory_limit },
     };
     bool ok;
     l->capture.no_preload = o->no_preload;

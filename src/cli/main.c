@@ -26,6 +26,8 @@ static const struct verb {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
     { "report", FIRST_PAGE, cmd_report, "the report of a run: text, JSON or CSV" },
     { "top", FIRST_PAGE, cmd_top, "watch a run, or any process, as it happens" },
+    { "doctor", FIRST_PAGE, cmd_doctor,
+      "what can be measured here, and how to mend it" },
     { "demo", FIRST_PAGE, cmd_demo, "train a small model and profile it" },
     { "attach", REST, cmd_attach, "watch a program that already runs, then report" },
     { "list", REST, cmd_list, "the runs kept here" },

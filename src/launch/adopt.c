@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "launch/symbolise.h"
+#include "launch/place.h"
 #include "trace/process.h"
 #include "trace/runfile.h"
 #include "trace/control.h"
@@ -179,6 +180,16 @@ static int write_end(const char *path, json_t *root, int64_t ended_ns,
     return rc;
 }
 
+/* The scratch in which the files still lie; NULL: they are here. Also forgets it. */
+static char *scratch_of(json_t *root)
+{
+    const char *live = json_string_value(json_object_get(root, "live"));
+    const char *id = json_string_value(json_object_get(root, "id"));
+    char *path = live && id && place_is_scratch(live, id) ? strdup(live) : NULL;
+    (void)json_object_set_new(root, "live", json_null());
+    return path;
+}
+
 int adopt_run(const char *dir)
 {
     struct buf path = BUF_INIT;
@@ -190,18 +201,25 @@ int adopt_run(const char *dir)
 
     guard_install();
     struct recover_result recovered = { 0 };
-    rc = recover_run(dir, false, &recovered);
+    char *scratch = scratch_of(root);
+    const char *live = scratch ? scratch : dir;
+    rc = recover_run(live, false, &recovered);
     if (rc < 0 && !recovered.first_problem[0])
         (void)snprintf(recovered.first_problem, sizeof recovered.first_problem,
                        "recovery failed: %s", error_text(rc));
     if (recovered.alive > 0 && !json_is_integer(json_object_get(root, "pid"))) {
         rc = 0; /* killed before it could write the program's number: still running */
+        free(scratch);
         goto done;
     }
-    (void)symbolise_run(dir, NULL); /* without names the report still has offsets */
-    rc = write_end(path.data, root, last_sign_of_life(dir), &recovered);
+    (void)symbolise_run(live, NULL); /* without names the report still has offsets */
+    const int64_t ended_ns = last_sign_of_life(live);
+    rc = scratch ? place_bring_home(scratch, dir) : 0;
+    if (rc == 0)
+        rc = write_end(path.data, root, ended_ns, &recovered);
     if (rc == 0)
         rc = 1;
+    free(scratch);
 done:
     json_decref(root);
     buf_release(&path);

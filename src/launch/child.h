@@ -12,6 +12,12 @@ enum { CHILD_FOREVER = -1 };
 struct child {
     pid_t pid;
     bool ended;
+    struct {
+        int signal; /* 0: none */
+        pid_t sender;
+        char comm[16];
+        uint64_t at_ns;  /* monotonic */
+    } asked;             /* the last such signal from outside, passed on */
     bool interrupted;    /* SIGINT, SIGTERM or SIGHUP came by: somebody wants an end */
     int status;          /* as from wait(); valid when ended */
     struct rusage usage; /* the program and the descendants it waited for */

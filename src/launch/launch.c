@@ -5,6 +5,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,6 +15,8 @@
 #include <sonde/sonde.h>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "launch/place.h"
 #include "trace/process.h"
 #include "launch/spawn.h"
 #include "launch/symbolise.h"
@@ -82,6 +85,60 @@ static void describe(struct launch *l)
     f->has_git = l->cwd && git_read(l->cwd, &f->git);
 }
 
+/* On file systems that cannot keep live files the run lives in scratch until its end.
+ * Without scratch it stays where it is: slow is better than nothing. */
+static void choose_place(struct launch *l)
+{
+    char scratch[4096];
+    struct place home;
+    if (!place_wants_scratch(l->dir.path) || place_of(l->dir.path, &home) < 0)
+        return;
+    int rc = place_make_scratch(l->dir.id, scratch, sizeof scratch);
+    char *path = rc == 0 ? strdup(scratch) : NULL;
+    if (!path) {
+        runfile_note(&l->file, "the run lies on %s, and no scratch could be made: %s",
+                     home.type, error_text(rc < 0 ? rc : -ENOMEM));
+        return;
+    }
+    l->home = l->dir.path;
+    l->dir.path = path;
+    l->file.live = path;
+    runfile_note(
+        &l->file,
+        "live files were kept in %s and brought here at the end, for this is %s", path,
+        home.type);
+}
+
+static int write_runfile(struct launch *l)
+{
+    const int rc = runfile_write(&l->file, l->dir.path);
+    return rc < 0 || !l->home ? rc : runfile_write(&l->file, l->home);
+}
+
+/* Ends with the files where the user wanted them, or a note that tells where they are. */
+static int bring_home(struct launch *l)
+{
+    struct runfile *f = &l->file;
+    if (!l->home)
+        return runfile_write(f, l->dir.path);
+    const char *live = f->live;
+    f->live = NULL;
+    int rc = runfile_write(f, l->dir.path);
+    if (rc == 0)
+        rc = place_bring_home(l->dir.path, l->home);
+    if (rc < 0) {
+        f->live = live;
+        runfile_note(f, "the run is still in %s: it could not be brought here (%s)",
+                     live, error_text(rc));
+        (void)runfile_write(f, l->home);
+        return 0; /* it can be read where it is */
+    }
+    free(l->dir.path);
+    l->dir.path = l->home;
+    l->home = NULL;
+    return 0;
+}
+
 static int open_trace(struct launch *l)
 {
     const struct launch_options *o = l->options;
@@ -118,6 +175,18 @@ static void prepare_captures(struct launch *l)
     captures_prepare(&l->captures, &context);
 }
 
+static void prepare_postmortem(struct launch *l)
+{
+    const struct postmortem_options options = {
+        .dir = l->dir.path,
+        .run_id = l->dir.id,
+        .file = &l->file,
+        .memory_limit = l->options->capture.memory_limit,
+        .hang_ns = l->options->hang_ns,
+    };
+    l->postmortem = postmortem_new(&options);
+}
+
 int launch_prepare(struct launch *ret_launch, const struct launch_options *options)
 {
     struct launch l = { .options = options, .signals_taken = true };
@@ -127,11 +196,12 @@ int launch_prepare(struct launch *ret_launch, const struct launch_options *optio
     if (rc == 0) {
         l.cwd = getcwd(NULL, 0);
         describe(&l);
+        choose_place(&l);
         rc = open_trace(&l);
     }
     /* Before the program starts: whatever happens to us, the run has a name. */
     if (rc == 0)
-        rc = runfile_write(&l.file, l.dir.path);
+        rc = write_runfile(&l);
     if (rc == 0 && setenv("SONDE_RUN", l.dir.path, 1) < 0)
         rc = -errno;
     if (rc < 0) {
@@ -139,6 +209,7 @@ int launch_prepare(struct launch *ret_launch, const struct launch_options *optio
         return rc;
     }
     *ret_launch = l;
+    prepare_postmortem(ret_launch);
     prepare_captures(ret_launch);
     return 0;
 }
@@ -146,6 +217,12 @@ int launch_prepare(struct launch *ret_launch, const struct launch_options *optio
 void launch_abandon(struct launch *launch)
 {
     (void)unsetenv("SONDE_RUN");
+    if (launch->home) {
+        (void)file_remove_tree(launch->dir.path);
+        free(launch->dir.path);
+        launch->dir.path = launch->home;
+        launch->home = NULL;
+    }
     rundir_discard(&launch->dir);
     if (launch->signals_taken)
         signals_give_back(&launch->signals);
@@ -156,11 +233,15 @@ void launch_abandon(struct launch *launch)
 void launch_release(struct launch *launch)
 {
     captures_release(&launch->captures);
+    postmortem_free(launch->postmortem);
     drain_free(launch->drain);
     control_unmap(launch->control);
     runfile_release(&launch->file);
     rundir_release(&launch->dir);
+    free(launch->home);
+    launch->home = NULL;
     free(launch->cwd);
+    launch->postmortem = NULL;
     launch->drain = NULL;
     launch->control = NULL;
     launch->cwd = NULL;
@@ -198,6 +279,7 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
         .signals = &launch->signals,
         .before_exec = attach_captures,
         .arg = launch,
+        .group = postmortem_group(launch->postmortem),
     };
     launch->file.started_ns = (int64_t)now_ns(CLOCK_REALTIME);
     const int rc = spawn(&options, &launch->child.pid, ret_no_exec);
@@ -207,13 +289,14 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     launch->child.before_end = before_end;
     launch->child.arg = launch;
     captures_start(&launch->captures, launch->child.pid);
-    launch->capture_ns = 1;
+    postmortem_start(launch->postmortem, launch->child.pid, launch->started_ns);
+    launch->capture_ns = launch->watch_ns = 1;
     launch->file.pid = launch->child.pid;
     launch->file.pid_start = process_start_ticks((uint32_t)launch->child.pid);
     /* Only adoption after our death needs it: a full disk is no reason to stop, and
      * of a program that has ended already (no start) there is nothing to say yet. */
     if (launch->file.pid_start)
-        (void)runfile_write(&launch->file, launch->dir.path);
+        (void)write_runfile(launch);
     return 0;
 }
 
@@ -244,12 +327,14 @@ static void do_what_is_due(struct launch *l)
         (void)kill(l->child.pid, SIGKILL);
     if (reached(&l->capture_ns, now))
         l->capture_ns = captures_tick(&l->captures, now);
+    if (reached(&l->watch_ns, now))
+        l->watch_ns = postmortem_tick(l->postmortem, now, drain_steps(l->drain));
 }
 
 static int64_t until_next_moment_us(const struct launch *l, int64_t pause_us)
 {
-    const uint64_t moments[] = { l->open_ns, l->shut_ns, l->terminate_ns, l->kill_ns,
-                                 l->capture_ns };
+    const uint64_t moments[] = { l->open_ns, l->shut_ns,    l->terminate_ns,
+                                 l->kill_ns, l->capture_ns, l->watch_ns };
     const uint64_t now = now_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
         if (moments[i] == 0)
@@ -295,18 +380,19 @@ static double seconds(struct timeval t)
 
 static void record_exit(struct launch *l)
 {
-    const int status = l->child.status;
-    struct runfile_exit *e = &l->file.exit;
-    *e = (struct runfile_exit){ .code = -1 };
-    if (WIFSIGNALED(status)) {
-        e->signal = WTERMSIG(status);
-        e->cause = "signal";
-    } else {
-        e->code = WEXITSTATUS(status);
-        e->cause = e->code == 0 ? "ok" : "error";
-    }
-    if (l->timed_out)
-        e->cause = "timeout";
+    const struct child *c = &l->child;
+    struct postmortem_facts facts = {
+        .status = c->status,
+        .now_ns = now_ns(CLOCK_MONOTONIC),
+        .max_rss = (uint64_t)c->usage.ru_maxrss * 1024,
+        .timed_out = l->timed_out,
+        .timeout_ns = l->options->timeout_ns,
+        .asked = { .signal = c->asked.signal,
+                   .sender = c->asked.sender,
+                   .at_ns = c->asked.at_ns },
+    };
+    (void)memcpy(facts.asked.comm, c->asked.comm, sizeof facts.asked.comm);
+    postmortem_finish(l->postmortem, &facts, &l->file);
 }
 
 static void record_usage(struct launch *l)
@@ -336,6 +422,8 @@ static void name_addresses(struct launch *l)
 int launch_finish(struct launch *launch)
 {
     struct runfile *f = &launch->file;
+    if (!launch->options->attached)
+        record_exit(launch); /* first: evidence does not keep */
     captures_finish(&launch->captures, launch->child.status);
     name_addresses(launch);
     int finished = drain_finish(launch->drain, COMPACT_BELOW);
@@ -356,9 +444,7 @@ int launch_finish(struct launch *launch)
     if (launch->timed_out)
         runfile_note(f, "ended by --timeout after %.3g s",
                      (double)launch->options->timeout_ns / 1e9);
-    if (!launch->options->attached) {
-        record_exit(launch);
+    if (!launch->options->attached)
         record_usage(launch);
-    }
-    return runfile_write(f, launch->dir.path);
+    return bring_home(launch);
 }

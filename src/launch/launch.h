@@ -19,6 +19,7 @@
 
 #include "launch/captures.h"
 #include "launch/child.h"
+#include "launch/postmortem.h"
 #include "launch/rundir.h"
 #include "trace/runfile.h"
 #include "launch/signals.h"
@@ -39,6 +40,8 @@ struct launch_options {
     const char *steps;              /* the same as the user wrote it */
     uint64_t after_ns, duration_ns; /* window of time; 0 = none */
     uint64_t timeout_ns;            /* end the program then; 0 = never */
+    uint64_t
+        hang_ns; /* no progress for so long is a hang; 0: 60 s, UINT64_MAX: never */
     bool lossy, redact;
     bool attached; /* argv is that of a program which runs already */
     struct capture_options capture;
@@ -46,7 +49,8 @@ struct launch_options {
 
 struct launch {
     const struct launch_options *options;
-    struct rundir dir;
+    struct rundir dir; /* where the files are now */
+    char *home;        /* where they will be, when that is somewhere else; owned */
     struct runfile file;
     char *cwd;
     struct control *control;
@@ -55,6 +59,8 @@ struct launch {
     bool signals_taken;
     struct child child;
     struct captures captures;
+    struct postmortem *postmortem;
+    uint64_t watch_ns;   /* next tick of the post-mortem, likewise */
     uint64_t capture_ns; /* next tick of the captures, monotonic; 0: none */
     int drain_error;     /* first failure of a pass */
     uint64_t started_ns; /* monotonic, like the moments below; 0 = none or past */

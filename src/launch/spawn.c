@@ -42,10 +42,22 @@ static void wait_for_go(int gate_fd)
     (void)close(gate_fd);
 }
 
+/* Without its group the program would run without its limit; the supervisor sees that
+ * it is not in there. */
+static void enter_group(const char *procs)
+{
+    const int fd = procs ? open(procs, O_WRONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    (void)!write(fd, "0", 1);
+    (void)close(fd);
+}
+
 __attribute__((noreturn)) static void become_program(const struct spawn_options *o,
                                                      int report_fd)
 {
     int rc = redirect(o);
+    enter_group(o->group);
     if (rc == 0) {
         signals_give_back(o->signals);
         (void)execvp(o->argv[0], o->argv);

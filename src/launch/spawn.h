@@ -8,8 +8,9 @@
 #include "launch/signals.h"
 
 struct spawn_options {
-    char *const *argv;                         /* argv[0] is looked up in PATH */
-    const struct signals *signals;             /* given back to the program */
+    char *const *argv;             /* argv[0] is looked up in PATH */
+    const struct signals *signals; /* given back to the program */
+    const char *group;             /* cgroup.procs of a group to enter; NULL: none */
     bool null_stdin, null_stdout, null_stderr; /* replaced by /dev/null */
     /* Called while the new process waits to execute the program; may be NULL. */
     void (*before_exec)(void *arg, pid_t pid);

@@ -30,12 +30,20 @@ void run_meta_init(struct run_meta *ret_meta)
         .id = "",
         .name = "",
         .cwd = "",
+        .live = "",
         .host = "",
         .level = "",
         .parent_run = "",
         .sonde = "",
         .cpu = "",
         .exit = { .code = -1, .cause = "" },
+        .death = { .text = "",
+                   .process = "",
+                   .group = "",
+                   .method = "",
+                   .limit_mb = NAN,
+                   .size_mb = NAN,
+                   .growth_mb_per_s = NAN },
         .rank = -1,
         .world_size = -1,
         .cores = -1,
@@ -181,6 +189,22 @@ static void parse_exit(const json_t *root, struct arena *a, struct run_exit *ret
     ret_exit->known = ret_exit->code >= 0 || ret_exit->signal > 0;
 }
 
+static void parse_death(const json_t *root, struct arena *a,
+                        struct run_death *ret_death)
+{
+    const json_t *object = json_object_get(root, "death");
+    if (!json_is_object(object))
+        return;
+    ret_death->text = get_text(object, "text", a);
+    ret_death->process = get_text(object, "process", a);
+    ret_death->group = get_text(object, "cgroup", a);
+    ret_death->method = get_text(object, "method", a);
+    ret_death->pid = (uint32_t)get_within(object, "pid", 1, INT32_MAX, 0);
+    ret_death->limit_mb = get_number(object, "limit_mb");
+    ret_death->size_mb = get_number(object, "size_mb");
+    ret_death->growth_mb_per_s = get_number(object, "growth_mb_per_s");
+}
+
 static void parse_machine(const json_t *root, struct arena *a, struct run_meta *m)
 {
     const json_t *hardware = json_object_get(root, "hardware");
@@ -207,6 +231,7 @@ static void parse_identity(const json_t *root, struct arena *a, struct run_meta 
     m->id = get_text(root, "id", a);
     m->name = get_text(root, "name", a);
     m->cwd = get_text(root, "cwd", a);
+    m->live = get_text(root, "live", a);
     m->host = get_text(root, "host", a);
     m->parent_run = get_text(root, "parent_run", a);
     m->sonde = get_text(root, "sonde", a);
@@ -275,6 +300,7 @@ int run_meta_read(const char *dir, struct arena *arena, struct run_meta *ret_met
     }
     parse_identity(root, arena, &meta);
     parse_exit(root, arena, &meta.exit);
+    parse_death(root, arena, &meta.death);
     parse_machine(root, arena, &meta);
     rc = parse_lists(root, arena, &meta);
     if (rc < 0)

@@ -28,14 +28,23 @@ struct run_exit {
     const char *cause; /* DESIGN §6: "ok", "error", "signal" … or "" */
 };
 
+/* Why it ended, as far as the supervisor found out; text "" for nothing. */
+struct run_death {
+    const char *text, *process, *group, *method;
+    uint32_t pid; /* 0 none */
+    double limit_mb, size_mb, growth_mb_per_s;
+};
+
 struct run_meta {
-    bool present;  /* run.json was there and readable */
-    bool attached; /* to a program that ran already */
+    bool present;     /* run.json was there and readable */
+    bool attached;    /* to a program that ran already */
+    const char *live; /* where its files are while they are not here; "" here */
     const char *id, *name, *cwd, *host, *level, *parent_run, *sonde;
     const char **command;
     size_t command_count;
     int64_t started_ns, ended_ns; /* since the epoch */
     struct run_exit exit;
+    struct run_death death;
     uint32_t pid; /* of the program; 0 unknown */
     uint64_t pid_start;
     uint32_t supervisor_pid;

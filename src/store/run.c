@@ -225,6 +225,13 @@ static int open_into(struct run *run, const char *path)
     if (rc < 0)
         return rc;
     read_meta(run);
+    if (!file && run->meta.live[0] && path_is_dir(run->meta.live)) {
+        run->dir = run->meta.live; /* it runs, and its files lie in scratch */
+        run->file_count = 0;
+        rc = list_traces(run);
+        if (rc < 0)
+            return rc;
+    }
     if (!run->meta.present && run->file_count == 0)
         return SONDE_E_NOTFOUND;
     choose_id(run);

@@ -160,6 +160,25 @@ static void put_exit(struct json_writer *w, const struct runfile_exit *e)
     json_object_end(w);
 }
 
+static void put_death(struct json_writer *w, const struct runfile_death *d, bool redact)
+{
+    json_key(w, "death");
+    if (!d->text[0]) {
+        json_put_null(w);
+        return;
+    }
+    json_object_begin(w);
+    put_redacted(w, "text", d->text, redact);
+    put_known(w, "pid", d->pid);
+    put_text(w, "process", d->process);
+    put_text(w, "cgroup", d->group);
+    put_number(w, "limit_mb", d->limit_mb);
+    put_number(w, "size_mb", d->size_mb);
+    put_number(w, "growth_mb_per_s", d->growth_mb_per_s);
+    put_text(w, "method", d->method);
+    json_object_end(w);
+}
+
 static void put_processes(struct json_writer *w, const struct runfile *f)
 {
     put_known(w, "pid", (uint64_t)f->pid);
@@ -267,10 +286,12 @@ static void put_document(struct json_writer *w, const struct runfile *f)
     put_redacted(w, "name", f->name, f->redact);
     put_command(w, f);
     put_redacted(w, "cwd", f->cwd, f->redact);
+    put_text(w, "live", f->live);
     put_uint(w, "started_ns", (uint64_t)f->started_ns);
     put_text(w, "started", iso_time(f->started_ns, time));
     put_known(w, "ended_ns", (uint64_t)f->ended_ns);
     put_exit(w, &f->exit);
+    put_death(w, &f->death, f->redact);
     put_processes(w, f);
     put_surroundings(w, f);
     put_pairs(w, "tags", f->tags, f->tag_count, f->redact);

@@ -28,6 +28,18 @@ struct runfile_exit {
     const char *cause; /* one of DESIGN §6; NULL while the program runs */
 };
 
+enum { DEATH_TEXT = 768, DEATH_PROCESS = 16, DEATH_GROUP = 256 };
+
+/* What explains the end, beyond its cause. Numbers are NaN where nobody knows. */
+struct runfile_death {
+    char text[DEATH_TEXT]; /* a sentence without capital and full stop; "": nothing */
+    uint32_t pid;          /* the process it is about; 0: none */
+    char process[DEATH_PROCESS];
+    char group[DEATH_GROUP]; /* control group whose limit it was */
+    double limit_mb, size_mb, growth_mb_per_s;
+    char method[DEATH_GROUP]; /* how that was found out */
+};
+
 /* Pointers are borrowed and must outlive the struct, except notes. */
 struct runfile {
     char id[RUN_ID_LEN];
@@ -35,8 +47,10 @@ struct runfile {
     char *const *command;
     int command_len;
     const char *cwd;              /* NULL: unknown */
+    const char *live;             /* where its files lie while it runs; NULL: here */
     int64_t started_ns, ended_ns; /* since the epoch; ended 0: not yet */
     struct runfile_exit exit;
+    struct runfile_death death;
     pid_t pid; /* 0: not started yet */
     uint64_t pid_start;
     pid_t supervisor;

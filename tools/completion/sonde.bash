@@ -12,7 +12,7 @@ _sonde_runs() {
 }
 
 _sonde() {
-    local verbs='run report list show export recover bench demo help'
+    local verbs='run report list show export recover bench demo doctor help'
     local current=${COMP_WORDS[COMP_CWORD]}
     local verb=${COMP_WORDS[1]}
     local i

@@ -28,6 +28,28 @@ static void put_exit(struct json_writer *w, const struct run_exit *e)
     json_object_end(w);
 }
 
+static void put_death(struct json_writer *w, const struct run_death *d)
+{
+    json_key(w, "death");
+    if (!d->text[0]) {
+        json_put_null(w);
+        return;
+    }
+    json_object_begin(w);
+    field_text(w, "text", d->text);
+    if (d->pid)
+        field_uint(w, "pid", d->pid);
+    else
+        field_null(w, "pid");
+    field_text(w, "process", d->process);
+    field_text(w, "cgroup", d->group);
+    field_number(w, "limit_mb", d->limit_mb, 3);
+    field_number(w, "size_mb", d->size_mb, 3);
+    field_number(w, "growth_mb_per_s", d->growth_mb_per_s, 3);
+    field_text(w, "method", d->method);
+    json_object_end(w);
+}
+
 static void put_pairs(struct json_writer *w, const char *key,
                       const struct run_pair *pairs, size_t count)
 {
@@ -77,6 +99,7 @@ static void put_run(struct json_writer *w, const struct report *r)
     field_time(w, "started", r->start_ns);
     field_number(w, "duration_s", report_duration_s(r), 9);
     put_exit(w, &m->exit);
+    put_death(w, &m->death);
     put_pairs(w, "tags", r->tags, r->tag_count);
     put_pairs(w, "params", r->params, r->param_count);
     put_metrics(w, r->metrics);

@@ -1,0 +1,12 @@
+/* crashes.h: faults of the run's processes, from their own last words or the kernel's. */
+#ifndef SONDE_LAUNCH_CRASHES_H
+#define SONDE_LAUNCH_CRASHES_H
+
+#include "launch/judge.h"
+
+/* The fault that matters: the program's own, else that of a process that died of one.
+ * Prefers crash-PID.fault in the run; `log` may be NULL. Untouched without any. */
+void crashes_find(const char *dir, const struct kin *kin, const struct kernellog *log,
+                  int status, struct fault *ret_fault);
+
+#endif

@@ -1,0 +1,173 @@
+// link: a
+/* deaths: one way to end each, inside zones, at known steps.
+ *
+ *     deaths grow              a MiB every 4 ms in train › forward, a step each
+ *     deaths hang              waits for ever in train › stuck, no steps
+ *     deaths hang_steps        20 steps of 20 ms, then waits for ever in train › stuck
+ *     deaths resume S          the same, but goes on after S seconds and ends well
+ *     deaths sleep             waits for ever without any zone
+ *     deaths worker SIGNAL     a forked worker raises SIGNAL in load; then exit 1
+ *     deaths worker_exit CODE  a forked worker ends with CODE; then exit 1
+ *     deaths worker_grow       a forked worker grows; then exit 1
+ *     deaths bus FILE MIB MS   maps a new FILE of MIB and touches one every MS
+ *     deaths disk FILE         writes to FILE until that fails, then exit 1
+ *     deaths fault             writes to address 16 in train › crash
+ *     deaths hint CAUSE        leaves a hint as the Python layer will; exit 1
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sonde/sonde.h>
+
+enum { MIB = 1 << 20, STEPS = 20 };
+
+static void nap(long ms)
+{
+    const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+    (void)nanosleep(&t, NULL);
+}
+
+static void grow(void)
+{
+    for (;;) {
+        sonde_step();
+        SONDE_ZONE("forward", SONDE_FORWARD) {
+            char *more = malloc(MIB);
+            if (!more)
+                exit(1);
+            memset(more, 1, MIB);
+            nap(4);
+        }
+    }
+}
+
+static void steps(void)
+{
+    for (int i = 0; i < STEPS; i++) {
+        sonde_step();
+        nap(20);
+    }
+}
+
+static void stuck(long seconds)
+{
+    SONDE_ZONE("stuck", SONDE_SYNC) {
+        if (seconds)
+            nap(seconds * 1000);
+        else
+            for (;;)
+                (void)pause();
+    }
+}
+
+static int worker(const char *how, int number)
+{
+    (void)fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        SONDE_ZONE("load", SONDE_DATA_LOADING) {
+            nap(300);
+            if (strcmp(how, "worker") == 0)
+                (void)raise(number);
+            if (strcmp(how, "worker_grow") == 0)
+                grow();
+        }
+        _exit(number);
+    }
+    printf("worker %d\n", (int)pid);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return 1;
+}
+
+static int bus(const char *path, long mib, long nap_ms)
+{
+    const int fd = open(path, O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || ftruncate(fd, mib * MIB) < 0)
+        return 3;
+    char *p = mmap(NULL, (size_t)mib * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return 3;
+    (void)unlink(path); /* as torch does: the space comes back with our death */
+    for (long i = 0; i < mib * MIB; i += 4096) {
+        if (i % MIB == 0)
+            nap(nap_ms);
+        p[i] = 1;
+    }
+    return 0;
+}
+
+static int disk(const char *path)
+{
+    static char block[65536];
+    const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    if (fd < 0)
+        return 3;
+    while (write(fd, block, sizeof block) > 0)
+        ;
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    return 1;
+}
+
+static int hint(const char *cause)
+{
+    char path[4096], line[256];
+    (void)snprintf(path, sizeof path, "%s/hints", getenv("SONDE_RUN"));
+    const int n = snprintf(line, sizeof line, "%d %s CUDA out of memory: tried 2 GiB\n",
+                           (int)getpid(), cause);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    nap(100);
+    return fd >= 0 && write(fd, line, (size_t)n) == n ? 1 : 3;
+}
+
+static void fault(void)
+{
+    int *volatile nowhere = (int *)16; /* volatile: the compiler must not know */
+    SONDE_ZONE("crash", SONDE_OTHER) {
+        *nowhere = 1;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "";
+    const char *word = argc > 2 ? argv[2] : "0";
+    int status = 2;
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    if (strcmp(how, "sleep") == 0)
+        for (;;)
+            (void)pause();
+    SONDE_ZONE("train", SONDE_NO_PHASE) {
+        if (strcmp(how, "grow") == 0)
+            grow();
+        if (strcmp(how, "hang_steps") == 0 || strcmp(how, "resume") == 0)
+            steps();
+        if (strncmp(how, "hang", 4) == 0)
+            stuck(0);
+        if (strcmp(how, "resume") == 0) {
+            stuck(atol(word));
+            steps();
+            status = 0;
+        }
+        if (strncmp(how, "worker", 6) == 0)
+            status = worker(how, atoi(word));
+        if (strcmp(how, "bus") == 0)
+            status = bus(word, argc > 3 ? atol(argv[3]) : 1,
+                         argc > 4 ? atol(argv[4]) : 0);
+        if (strcmp(how, "disk") == 0)
+            status = disk(word);
+        if (strcmp(how, "hint") == 0)
+            status = hint(word);
+        if (strcmp(how, "fault") == 0)
+            fault();
+    }
+    return status;
+}

@@ -1,0 +1,328 @@
+# timeout: 240
+"""The first lines of a report say why a program ended."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from sonde_test import SONDE, environment, program, report, run, sonde
+
+MEMORY = Path("/sys/fs/cgroup/memory")  # v1
+UNIFIED = Path("/sys/fs/cgroup")  # v2
+
+
+def run_json(directory):
+    return json.loads((directory / "run.json").read_text())
+
+
+def die(directory, *arguments, options=(), **more):
+    """Runs the program that dies and gives its report."""
+    done = run(directory, program("deaths"), *arguments, options=options, check=False, **more)
+    return done, report(directory)
+
+
+def verdict(answer):
+    return answer["summary"]["verdict"]
+
+
+def text_report(directory):
+    """As a reader sees it, lines joined."""
+    return " ".join(sonde("report", directory).stdout.split())
+
+
+# ---- Memory ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def group():
+    """A control group for a test, with a way to give it a limit."""
+    v1 = (MEMORY / "memory.limit_in_bytes").exists()
+    parent = MEMORY if v1 else UNIFIED
+    path = parent / f"sonde-test-{os.getpid()}"
+    try:
+        path.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    limit = path / ("memory.limit_in_bytes" if v1 else "memory.max")
+    if not limit.exists():
+        path.rmdir()
+        pytest.skip("the memory controller is not handed down to us")
+    yield path, limit
+    for _ in range(100):
+        try:
+            path.rmdir()
+            return
+        except OSError:
+            time.sleep(0.05)
+
+
+def in_group(path):
+    return lambda: (path / "cgroup.procs").write_text("0")
+
+
+def assert_killed_for_memory(answer, limit_mb, zone):
+    end, death = answer["run"]["exit"], answer["run"]["death"]
+    assert end["cause"] == "oom_cgroup"
+    assert death["limit_mb"] == limit_mb
+    assert 0.8 * limit_mb < death["size_mb"] < 1.2 * limit_mb
+    assert death["growth_mb_per_s"] > 1
+    assert zone in verdict(answer) and "limit" in verdict(answer)
+
+
+def test_a_control_group_that_kills_is_named_with_limit_size_and_growth(tmp_path, group):
+    path, limit = group
+    limit.write_text(str(96 << 20))
+    done, answer = die(tmp_path / "run", "grow", preexec_fn=in_group(path))
+    assert done.returncode == -signal.SIGKILL
+    assert answer["run"]["exit"]["signal"] == "SIGKILL"
+    assert_killed_for_memory(answer, 96, "in zone forward of step ")
+    assert answer["run"]["death"]["cgroup"].endswith(path.name)
+    first = text_report(tmp_path / "run")
+    assert f"KILLED by the OOM killer of cgroup /{path.name}: limit 96 MiB" in first
+
+
+def test_a_worker_killed_for_memory_is_named(tmp_path, group):
+    path, limit = group
+    limit.write_text(str(96 << 20))
+    done, answer = die(tmp_path / "run", "worker_grow", preexec_fn=in_group(path))
+    assert done.returncode == 1
+    worker = int(done.stdout.split()[1])
+    assert answer["run"]["death"]["pid"] == worker
+    assert_killed_for_memory(answer, 96, "in zone forward")
+    assert f"worker {worker} (deaths) had" in verdict(answer)
+
+
+def test_sigkill_from_outside_is_not_the_oom_killer(tmp_path):
+    watched = subprocess.Popen(
+        [SONDE, "run", "-q", "-o", tmp_path / "run", program("deaths"), "hang"],
+        env=environment())
+    child = wait_for_child(tmp_path / "run")
+    os.kill(child, signal.SIGKILL)
+    assert watched.wait(20) == -signal.SIGKILL
+    answer = report(tmp_path / "run")
+    assert answer["run"]["exit"]["cause"] == "signal"
+    assert "not by the OOM killer" in verdict(answer) or "cannot be told" in verdict(answer)
+    assert "in zone stuck" in verdict(answer)
+
+
+def test_a_program_that_fails_by_itself_for_memory_is_an_error(tmp_path):
+    """RLIMIT_AS: malloc fails, the program notices; nobody killed it."""
+    done = sonde("run", "-q", "-o", tmp_path / "run", "--", "sh", "-c",
+                 f"ulimit -v 262144; exec {program('deaths')} grow", check=False)
+    assert done.returncode == 1
+    assert report(tmp_path / "run")["run"]["exit"] == {
+        "code": 1, "signal": None, "cause": "error"}
+
+
+def test_the_memory_limit_of_sonde_is_kept_and_told(tmp_path):
+    done, answer = die(tmp_path / "run", "grow", options=["--memory-limit", "80MiB"])
+    assert done.returncode in (-signal.SIGKILL, -signal.SIGTERM)
+    notes = run_json(tmp_path / "run")["notes"]
+    by_kernel = any("kept by the kernel" in n for n in notes)
+    assert by_kernel or any("kept by the supervisor" in n for n in notes)
+    assert answer["run"]["exit"]["cause"] == ("oom_cgroup" if by_kernel else "signal")
+    assert answer["run"]["death"]["limit_mb"] == 80
+    assert "--memory-limit 80 MiB" in verdict(answer)
+    assert not list(MEMORY.rglob(f"sonde-{answer['run']['id']}"))
+
+
+def test_without_control_groups_the_supervisor_keeps_the_limit(tmp_path):
+    done, answer = die(tmp_path / "run", "grow", options=["--memory-limit", "80MiB"],
+                       env=environment(SONDE_NO_CGROUP=1))
+    assert done.returncode == -signal.SIGTERM
+    assert answer["run"]["exit"]["cause"] == "signal"
+    assert "ENDED by Sonde at --memory-limit 80 MiB" in verdict(answer)
+    assert 80 < answer["run"]["death"]["size_mb"] < 400
+
+
+def test_a_limit_that_is_not_reached_changes_nothing(tmp_path):
+    for env in (environment(), environment(SONDE_NO_CGROUP=1)):
+        done = sonde("run", "-q", "--memory-limit", "2GiB", "sh", "-c", "echo fine; exit 3",
+                     cwd=tmp_path, check=False, env=env)
+        assert (done.returncode, done.stdout) == (3, "fine\n")
+
+
+# ---- Hangs -------------------------------------------------------------------------------
+
+
+def wait_for_child(directory, patience=20):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            pid = run_json(directory)["pid"]
+            if pid and list(directory.glob("*.sonde")) and len(
+                    list(directory.glob("*.sonde"))) > 1:
+                time.sleep(0.3)
+                return pid
+        except (OSError, ValueError, KeyError):
+            pass
+        time.sleep(0.02)
+    raise AssertionError("the program did not start")
+
+
+def wait_for_file(path, patience=30):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if path.exists() and path.stat().st_size:
+            time.sleep(0.2)
+            return path.read_text()
+        time.sleep(0.05)
+    raise AssertionError(f"{path.name} was not written")
+
+
+@pytest.mark.parametrize("how, words", [("hang", "no CPU time and no I/O"),
+                                        ("hang_steps", "no step for")])
+def test_a_hang_leaves_the_stacks_and_kills_nothing(tmp_path, how, words):
+    watched = subprocess.Popen(
+        [SONDE, "run", "-q", "--hang", "1s", "-o", tmp_path / "run", program("deaths"), how],
+        env=environment())
+    stacks = wait_for_file(tmp_path / "run/hang-1.txt")
+    assert watched.poll() is None  # nothing was killed
+    pid = run_json(tmp_path / "run")["pid"]
+    assert words in stacks
+    assert f"process {pid} (deaths)" in stacks
+    assert "train > stuck" in stacks
+    assert "system call" in stacks and f"thread {pid}" in stacks
+    assert (tmp_path / "run/hang-1.txt").stat().st_mode & 0o777 == 0o600
+    watched.terminate()
+    assert watched.wait(20) == -signal.SIGTERM
+    answer = report(tmp_path / "run")
+    assert answer["run"]["exit"]["cause"] == "hang"
+    assert "HUNG: no " in verdict(answer) and "in zone stuck" in verdict(answer)
+
+
+def test_a_hang_that_ends_by_itself_is_a_note(tmp_path):
+    done, answer = die(tmp_path / "run", "resume", 3, options=["--hang", "1s"])
+    assert done.returncode == 0
+    assert answer["run"]["exit"]["cause"] == "ok"
+    notes = run_json(tmp_path / "run")["notes"]
+    assert any(n.startswith("hang: no step for") for n in notes)
+    assert any("ended by itself" in n for n in notes)
+
+
+@pytest.mark.parametrize("how, options", [("sleep", ["--hang", "1s"]), ("hang", ["--no-hang"])])
+def test_no_zone_open_or_nobody_asked_is_no_hang(tmp_path, how, options):
+    done, answer = die(tmp_path / "run", how, options=[*options, "--timeout", "3s"])
+    assert done.returncode == -signal.SIGTERM
+    assert answer["run"]["exit"]["cause"] == "timeout"
+    assert not list((tmp_path / "run").glob("hang-*"))
+
+
+# ---- Workers, faults ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
+def test_a_worker_that_died_is_named(tmp_path, name):
+    done, answer = die(tmp_path / "run", "worker", int(signal.Signals[name]))
+    assert done.returncode == 1
+    worker = int(done.stdout.split()[1])
+    end, death = answer["run"]["exit"], answer["run"]["death"]
+    assert (end["code"], end["cause"]) == (1, "worker_died")
+    assert (death["pid"], death["process"]) == (worker, "deaths")
+    assert f"WORKER {worker} (deaths) was killed by {name}" in verdict(answer)
+    assert "in zone load" in verdict(answer)
+
+
+def test_a_worker_that_gave_up_is_named(tmp_path):
+    done, answer = die(tmp_path / "run", "worker_exit", 7)
+    worker = int(done.stdout.split()[1])
+    assert answer["run"]["exit"]["cause"] == "worker_died"
+    assert f"WORKER {worker} (deaths) ended with exit 7" in verdict(answer)
+
+
+@pytest.mark.parametrize("script", ["grep -q x /dev/null; exit 3", "(exit 3); exit 3",
+                                    "sleep 9 & sleep 0.2; kill $!; wait; exit 3"])
+def test_commands_that_fail_in_a_script_are_no_dead_workers(tmp_path, script):
+    done = run(tmp_path / "run", "sh", "-c", script, check=False)
+    assert done.returncode == 3
+    assert done.report()["run"]["exit"]["cause"] == "error"
+
+
+def test_a_fault_is_told_with_its_address(tmp_path):
+    done, answer = die(tmp_path / "run", "fault")
+    assert done.returncode == -signal.SIGSEGV
+    assert answer["run"]["exit"]["cause"] == "signal"
+    assert "SIGSEGV" in verdict(answer)
+    assert "in zone crash" in verdict(answer) or "in crash" in verdict(answer)
+    if answer["run"]["death"]:
+        assert "at address 0x10 in deaths+0x" in verdict(answer)
+
+
+# ---- Space ----------------------------------------------------------------------------------
+
+
+def small_shm(*command):
+    """The command with a /dev/shm of 4 MiB and a disk of 4 MiB at /mnt, if we may."""
+    script = ("mount -t tmpfs -o size=4m none /dev/shm && "
+              "mount -t tmpfs -o size=4m none /mnt && exec \"$@\"")
+    return ["unshare", "-m", "sh", "-c", script, "sh", *map(str, command)]
+
+
+@pytest.fixture
+def may_mount():
+    done = subprocess.run(small_shm("true"), capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+
+
+def test_an_exhausted_shm_is_told(tmp_path, may_mount):
+    done = subprocess.run(
+        small_shm(SONDE, "run", "-q", "-o", tmp_path / "run", program("deaths"), "bus",
+                  "/dev/shm/batch", 64, 150), env=environment(), capture_output=True, text=True)
+    assert done.returncode == -signal.SIGBUS
+    answer = report(tmp_path / "run")
+    assert answer["run"]["exit"]["cause"] == "shm_exhausted"
+    assert "GOT SIGBUS" in verdict(answer).upper() and "/dev/shm was full" in verdict(answer)
+
+
+def test_a_full_disk_is_told(tmp_path, may_mount):
+    done = subprocess.run(
+        small_shm("sh", "-c", 'cd /mnt && exec "$@"', "sh", SONDE, "run", "-q", "-o",
+                  tmp_path / "run", program("deaths"), "disk", "data"),
+        env=environment(), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+    answer = report(tmp_path / "run")
+    assert answer["run"]["exit"]["cause"] == "disk_full"
+    assert "/mnt was full" in verdict(answer)
+
+
+# ---- Asked to end ----------------------------------------------------------------------------
+
+
+def asked_to_end(tmp_path, **variables):
+    watched = subprocess.Popen(
+        [SONDE, "run", "-q", "-o", tmp_path / "run", program("deaths"), "hang"],
+        env=environment(**variables))
+    wait_for_child(tmp_path / "run")
+    watched.terminate()
+    assert watched.wait(20) == -signal.SIGTERM
+    return report(tmp_path / "run")
+
+
+def test_a_scheduler_that_ends_the_job_preempts_it(tmp_path):
+    answer = asked_to_end(tmp_path, SLURM_JOB_ID=4711)
+    assert answer["run"]["exit"]["cause"] == "preempted"
+    assert "PREEMPTED: SIGTERM from Slurm job 4711" in verdict(answer)
+
+
+def test_a_person_who_ends_it_does_not(tmp_path):
+    answer = asked_to_end(tmp_path)
+    assert answer["run"]["exit"]["cause"] == "signal"
+    assert f"by SIGTERM from process {os.getpid()}" in verdict(answer)
+
+
+def test_what_the_program_knew_is_believed(tmp_path):
+    done, answer = die(tmp_path / "run", "hint", "oom_gpu")
+    assert done.returncode == 1
+    assert answer["run"]["exit"]["cause"] == "oom_gpu"
+    assert "CUDA OUT OF MEMORY" in verdict(answer).upper()
+
+
+def test_a_cause_that_is_none_is_not_believed(tmp_path):
+    _, answer = die(tmp_path / "run", "hint", "martians")
+    assert answer["run"]["exit"]["cause"] == "error"
