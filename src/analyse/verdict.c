@@ -98,6 +98,33 @@ static void put_phase(struct buf *b, const struct report *r)
                    sonde_phase_name(phase));
 }
 
+/* The line on which the main thread of a Python program spent most of its time. */
+static void put_python(struct buf *b, const struct report *r)
+{
+    const struct py_profile *p = &r->python;
+    const struct py_line *l = &p->lines[0];
+    const double cpu = l->self.wall_ns > 0 ? l->self.cpu_ns / l->self.wall_ns : 0;
+    buf_printf(b,
+               "%.0f %% of the main thread's time is at %s:%u, in %s%s; no zones "
+               "were recorded.",
+               100 * l->self.wall_ns / p->wall_ns, path_base(l->file), l->line,
+               l->function, cpu < 0.1 ? ", waiting" : "");
+}
+
+/* How much of the time the program ran at all. */
+static void put_usage(struct buf *b, const struct report *r)
+{
+    const double cores = report_cpu_percent(r) / 100;
+    char cpu[HUMAN_LEN], wall[HUMAN_LEN];
+    const double seconds = report_duration_s(r);
+    buf_printf(b, "The program used %s of CPU time in %s",
+               human_duration(cpu, cores * seconds * 1e9),
+               human_duration(wall, seconds * 1e9));
+    if (cores < 0.5)
+        buf_printf(b, ": it waited %.0f %% of the time", 100 * (1 - cores));
+    buf_puts(b, "; no zones were recorded.");
+}
+
 /* Without zones there are still the samples. */
 static void put_sampled(struct buf *b, const struct report *r)
 {
@@ -113,12 +140,15 @@ static void put_sampled(struct buf *b, const struct report *r)
 
 static void put_nothing(struct buf *b, const struct report *r)
 {
-    if (r->hot.function_count > 0 && !r->files_left_out) {
-        put_sampled(b, r);
-        return;
-    }
+    const bool usage = isfinite(report_cpu_percent(r)) && report_duration_s(r) > 0;
     if (r->process_count == 0 && r->files_left_out)
         buf_puts(b, "No trace of this run can be read.");
+    else if (r->python.line_count > 0 && r->python.wall_ns > 0)
+        put_python(b, r);
+    else if (r->hot.function_count > 0 && (!usage || report_cpu_percent(r) >= 50))
+        put_sampled(b, r);
+    else if (usage)
+        put_usage(b, r);
     else if (r->process_count == 0)
         buf_puts(b, "Nothing was recorded: no process of this run used Sonde.");
     else

@@ -67,7 +67,9 @@ static void put_memory(struct flow *flow, const struct report *r)
     struct buf b = BUF_INIT;
     if (!used)
         return;
-    put_mib(&b, used->max);
+    /* A program that died between two readings had more than they saw. */
+    const double peak = report_peak_rss_mb(r);
+    put_mib(&b, peak > used->max ? peak : used->max);
     if (total) {
         buf_puts(&b, " of ");
         put_mib(&b, total->last);
