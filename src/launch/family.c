@@ -26,7 +26,7 @@
 enum {
     ENVIRON_MOST = 256 << 10,
     CHILDREN_MOST = 64 << 10,
-    DEAR = 200, /* a search may cost one part in so many of the time */
+    DEAR = 50, /* a search may cost one part in so many of the time */
     PIDS_MOST = 1 << 20,
 };
 static const uint64_t DEFAULT_SCAN_NS = 3000000000;
@@ -359,9 +359,17 @@ static void search_all(struct family *f, uint64_t now_ns)
 
 /* ---- Looking ------------------------------------------------------------------------- */
 
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 static void search(struct family *f, uint64_t now_ns)
 {
-    const uint64_t began = clock_ns();
+    const uint64_t began = cpu_ns();
+    const bool first = f->before.count == 0; /* everybody is new: dear, but once */
     if (f->has_children)
         search_children(f, now_ns);
     search_files(f, now_ns);
@@ -369,7 +377,7 @@ static void search(struct family *f, uint64_t now_ns)
         search_all(f, now_ns);
         f->next_scan_ns = now_ns + f->scan_ns;
     }
-    f->next_search_ns = now_ns + (clock_ns() - began) * DEAR;
+    f->next_search_ns = first ? now_ns : now_ns + (cpu_ns() - began) * DEAR;
 }
 
 size_t family_look(struct family *f, uint64_t now_ns)
