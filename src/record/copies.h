@@ -42,6 +42,10 @@ struct table {
     void (*pause)(int paused);
     int (*recording)(void);
     uint64_t (*lost)(void);
+    int (*monitor_start)(uint64_t interval_ns);
+    int (*monitor_stop)(void);
+    int (*monitor_stats)(const char *metric, const char *subject,
+                         struct sonde_monitor_stats *ret_stats);
 };
 
 /* The recorder of this process: ours or another copy's. Never NULL. Also points this
@@ -72,5 +76,11 @@ const char *session_error(void);
 void record_pause(int paused);
 int record_recording(void);
 uint64_t record_lost(void);
+
+/* capture/monitor/watch.c: a program that watches itself. */
+int watch_start(uint64_t interval_ns);
+int watch_stop(void);
+int watch_stats(const char *metric, const char *subject,
+                struct sonde_monitor_stats *ret_stats);
 
 #endif
