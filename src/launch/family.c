@@ -366,6 +366,14 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* A thousandth of the time, between a fifth of a second and what was asked for. */
+static uint64_t pause_after_scan(const struct family *f, uint64_t cost_ns)
+{
+    const uint64_t least = f->scan_ns < 200000000 ? f->scan_ns : 200000000;
+    const uint64_t pause = cost_ns * 1000;
+    return pause < least ? least : pause > f->scan_ns ? f->scan_ns : pause;
+}
+
 static void search(struct family *f, uint64_t now_ns)
 {
     const uint64_t began = cpu_ns();
@@ -374,8 +382,9 @@ static void search(struct family *f, uint64_t now_ns)
         search_children(f, now_ns);
     search_files(f, now_ns);
     if (!f->has_children || now_ns >= f->next_scan_ns) {
+        const uint64_t before = cpu_ns();
         search_all(f, now_ns);
-        f->next_scan_ns = now_ns + f->scan_ns;
+        f->next_scan_ns = now_ns + pause_after_scan(f, cpu_ns() - before);
     }
     f->next_search_ns = first ? now_ns : now_ns + (cpu_ns() - began) * DEAR;
 }

@@ -7,7 +7,7 @@
  *  - pids of the files in the run directory: processes that recorded something, even
  *    those whose parents came and went between two looks. The head of the file tells
  *    the start of the process, so a reused number is not mistaken.
- *  - every few seconds, new pids in /proc whose environment has SONDE_RUN=<this run>:
+ *  - every second or so, new pids in /proc whose environment has SONDE_RUN=<this run>:
  *    what the two above missed, static programs included.
  *
  * A process is its number and its start (field 22 of stat); the kept descriptor of its
@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 enum {
-    FAMILY_MAX = 4096,      /* members kept, dead ones included */
+    FAMILY_MAX = 4096,        /* members kept, dead ones included */
     FAMILY_LIVING_MAX = 2048, /* more are counted as missed */
 };
 
@@ -34,7 +34,7 @@ enum family_source { FAMILY_PROGRAM, FAMILY_CHILD, FAMILY_FILE, FAMILY_ENVIRON }
 
 struct family_member {
     uint32_t pid;
-    uint32_t ppid; /* of the last look: 1 (or a subreaper) for orphans */
+    uint32_t ppid;   /* of the last look: 1 (or a subreaper) for orphans */
     uint32_t parent; /* pid of its first parent known */
     uint64_t start_ticks;
     enum family_source source;
@@ -51,7 +51,7 @@ struct family_options {
     const char *proc;    /* root; NULL or "": /proc */
     const char *run_dir; /* NULL: neither files nor environments are searched */
     uint32_t pid;        /* the program; the first member, for ever at index 0 */
-    uint64_t scan_ns;    /* between scans of all of /proc; 0: 3 s */
+    uint64_t scan_ns;    /* most between scans of all of /proc; 0: 3 s */
 };
 
 struct family;
