@@ -45,6 +45,7 @@ struct disk_slot {
     uint32_t ppid;
     struct amounts all;       /* as the kernel says */
     struct amounts inherited; /* of it, of children it waited for */
+    struct amounts own;       /* the rest, at the last reading */
 };
 
 struct device {
@@ -134,9 +135,9 @@ static struct amounts own_of(const struct disk_slot *slot)
 {
     struct amounts own;
     for (unsigned i = 0; i < FLOWS; i++)
-        own.of[i] = slot->all.of[i] > slot->inherited.of[i]
+        own.of[i] = slot->all.of[i] > slot->own.of[i] + slot->inherited.of[i]
                         ? slot->all.of[i] - slot->inherited.of[i]
-                        : 0;
+                        : slot->own.of[i];
     return own;
 }
 
@@ -153,16 +154,16 @@ static void sample_process(struct disk *d, size_t i, const struct monitor_round 
     if (!slot->known || round->interval_ns >= 100000000)
         if (read_process_stat(slot->stat_fd, &stat))
             slot->ppid = stat.ppid; /* changes only when its parent dies */
-    const struct amounts before = own_of(slot);
     slot->all = amounts_of(&io);
     const struct amounts own = own_of(slot);
     for (unsigned f = 0; f < FLOWS; f++) {
-        if (slot->known && round->elapsed_ns && own.of[f] >= before.of[f])
+        if (slot->known && round->elapsed_ns)
             sink->set(sink, flows[f].metric, slot->base.subject, "MiB/s",
-                      (double)(own.of[f] - before.of[f]) / MIB * 1e9 /
+                      (double)(own.of[f] - slot->own.of[f]) / MIB * 1e9 /
                           (double)round->elapsed_ns);
         sink->total(sink, i, flows[f].total, (double)own.of[f]);
     }
+    slot->own = own;
     slot->known = true;
 }
 
