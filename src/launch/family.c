@@ -42,6 +42,12 @@ struct pid_list {
     size_t count, cap;
 };
 
+/* Names of files whose owner is known, by hash. */
+struct file_set {
+    uint64_t *hash; /* 0: free */
+    size_t count, cap;
+};
+
 struct family {
     char proc[512];
     char run[1100]; /* "SONDE_RUN=…"; "" without a run directory */
@@ -50,6 +56,7 @@ struct family {
     bool has_children;
     uint64_t scan_ns, next_scan_ns, next_search_ns;
     struct timespec dir_changed;
+    struct file_set files;
     struct pid_list before, now;
     char *text; /* for environments and lists of children */
     struct member member[FAMILY_MAX];
@@ -239,6 +246,59 @@ static uint64_t start_in_file(const char *dir, const char *name)
                : 0;
 }
 
+static uint64_t hash_of(const char *name)
+{
+    uint64_t h = 14695981039346656037ull;
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 1099511628211ull;
+    return h | 1;
+}
+
+static uint64_t *file_place(const struct file_set *set, uint64_t hash)
+{
+    size_t at = hash & (set->cap - 1);
+    while (set->hash[at] && set->hash[at] != hash)
+        at = (at + 1) & (set->cap - 1);
+    return &set->hash[at];
+}
+
+static bool file_is_known(const struct file_set *set, uint64_t hash)
+{
+    return set->cap && *file_place(set, hash) == hash;
+}
+
+/* Without memory files are judged again: slower, no less right. */
+static void file_remember(struct file_set *set, uint64_t hash)
+{
+    if (set->count * 2 >= set->cap) {
+        struct file_set more = { .cap = set->cap ? set->cap * 2 : 256 };
+        more.hash = calloc(more.cap, sizeof *more.hash);
+        if (!more.hash)
+            return;
+        for (size_t i = 0; i < set->cap; i++)
+            if (set->hash[i])
+                *file_place(&more, set->hash[i]) = set->hash[i];
+        more.count = set->count;
+        free(set->hash);
+        *set = more;
+    }
+    *file_place(set, hash) = hash;
+    set->count++;
+}
+
+static void judge_file(struct family *f, const char *name, uint64_t now_ns)
+{
+    const uint32_t pid = pid_in_name(name);
+    if (!pid || pid == (uint32_t)getpid() || file_is_known(&f->files, hash_of(name)))
+        return;
+    const uint64_t start = start_in_file(run_dir(f), name);
+    if (!start)
+        return; /* not written yet */
+    file_remember(&f->files, hash_of(name));
+    if (!find(f, pid))
+        (void)admit(f, pid, start, FAMILY_FILE, now_ns);
+}
+
 static void search_files(struct family *f, uint64_t now_ns)
 {
     struct stat st;
@@ -253,14 +313,8 @@ static void search_files(struct family *f, uint64_t now_ns)
     (void)clock_gettime(CLOCK_REALTIME, &now);
     if (now.tv_sec - st.st_mtim.tv_sec > 1) /* else look again: its clock is coarse */
         f->dir_changed = st.st_mtim;
-    for (const struct dirent *e; (e = readdir(dir));) {
-        const uint32_t pid = pid_in_name(e->d_name);
-        if (!pid || pid == (uint32_t)getpid() || find(f, pid))
-            continue;
-        const uint64_t start = start_in_file(run_dir(f), e->d_name);
-        if (start)
-            (void)admit(f, pid, start, FAMILY_FILE, now_ns);
-    }
+    for (const struct dirent *e; (e = readdir(dir));)
+        judge_file(f, e->d_name, now_ns);
     (void)closedir(dir);
 }
 
@@ -429,6 +483,7 @@ void family_free(struct family *f)
             member_close(&f->member[i]);
     free(f->before.pid);
     free(f->now.pid);
+    free(f->files.hash);
     free(f->text);
     free(f);
 }

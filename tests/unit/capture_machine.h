@@ -86,6 +86,14 @@ static inline void on_gap_(struct monitor_sink *sink, const char *metric,
         snprintf(r->gap[r->gap_count++], 160, "%s: %s", metric, why);
 }
 
+static inline void on_set_process_(struct monitor_sink *sink, size_t process,
+                                   const char *metric, const char *unit, double value)
+{
+    char subject[16];
+    snprintf(subject, sizeof subject, "%zu", process + 100);
+    on_set_(sink, metric, subject, unit, value);
+}
+
 static inline void on_total_(struct monitor_sink *sink, size_t process,
                              enum monitor_total what, double value)
 {
@@ -97,7 +105,7 @@ static inline void on_total_(struct monitor_sink *sink, size_t process,
 static inline void forget(struct remembered *r)
 {
     memset(r, 0, sizeof *r);
-    r->sink = (struct monitor_sink){ on_set_, on_gap_, on_total_ };
+    r->sink = (struct monitor_sink){ on_set_, on_gap_, on_set_process_, on_total_ };
     for (int i = 0; i < 8; i++)
         for (int k = 0; k < MONITOR_TOTALS; k++)
             r->total[i][k] = NAN;

@@ -158,9 +158,9 @@ static void sample_process(struct disk *d, size_t i, const struct monitor_round 
     const struct amounts own = own_of(slot);
     for (unsigned f = 0; f < FLOWS; f++) {
         if (slot->known && round->elapsed_ns)
-            sink->set(sink, flows[f].metric, slot->base.subject, "MiB/s",
-                      (double)(own.of[f] - slot->own.of[f]) / MIB * 1e9 /
-                          (double)round->elapsed_ns);
+            sink->set_process(sink, i, flows[f].metric, "MiB/s",
+                              (double)(own.of[f] - slot->own.of[f]) / MIB * 1e9 /
+                                  (double)round->elapsed_ns);
         sink->total(sink, i, flows[f].total, (double)own.of[f]);
     }
     slot->own = own;

@@ -223,16 +223,15 @@ static void sample_shares(struct mem *m, struct mem_slot *slot, size_t i,
                           const struct process_statm *statm, struct sums *sums)
 {
     struct rollup r;
-    const char *subject = slot->base.subject;
     if (read_rollup(m, slot, round, (double)statm->resident * m->page_mb, &r)) {
         const double mine = at_least_0(r.private_clean + r.private_dirty -
                                        slot->own_private_mb);
         const double shared = r.shared_clean + r.shared_dirty - slot->own_mb +
                               slot->own_private_mb;
         const double pss = at_least_0(r.pss - slot->own_pss_mb);
-        sink->set(sink, "rss_private", subject, "MiB", mine);
-        sink->set(sink, "rss_shared", subject, "MiB", at_least_0(shared));
-        sink->set(sink, "pss", subject, "MiB", pss);
+        sink->set_process(sink, i, "rss_private", "MiB", mine);
+        sink->set_process(sink, i, "rss_shared", "MiB", at_least_0(shared));
+        sink->set_process(sink, i, "pss", "MiB", pss);
         sums->pss += pss;
         sums->private_mb += mine;
         sums->pss_count++;
@@ -240,8 +239,9 @@ static void sample_shares(struct mem *m, struct mem_slot *slot, size_t i,
             slot->peak_private_mb = mine;
         sink->total(sink, i, TOTAL_PEAK_PRIVATE_MB, slot->peak_private_mb);
     } else {
-        sink->set(sink, "rss_shared", subject, "MiB",
-                  at_least_0((double)statm->shared * m->page_mb - slot->own_mb));
+        sink->set_process(
+            sink, i, "rss_shared", "MiB",
+            at_least_0((double)statm->shared * m->page_mb - slot->own_mb));
     }
 }
 
@@ -257,9 +257,9 @@ static void sample_process(struct mem *m, size_t i, const struct monitor_round *
     read_own(m, slot, round->now_ns);
     read_status(m, slot, round->now_ns);
     const double rss = at_least_0((double)statm.resident * m->page_mb - slot->own_mb);
-    sink->set(sink, "rss", slot->base.subject, "MiB", rss);
+    sink->set_process(sink, i, "rss", "MiB", rss);
     if (slot->own_mb > 0)
-        sink->set(sink, "sonde_rss", slot->base.subject, "MiB", slot->own_mb);
+        sink->set_process(sink, i, "sonde_rss", "MiB", slot->own_mb);
     if (rss > slot->peak_mb)
         slot->peak_mb = rss;
     sink->total(sink, i, TOTAL_PEAK_RSS_MB, slot->peak_mb);
