@@ -167,8 +167,8 @@ static inline void sonde_push_(struct sonde_lane *lane, uint32_t tag)
 }
 
 /* An end that is not the innermost zone's: it ends those inside as well, or none. */
-__attribute__((cold, noinline, unused)) static void
-sonde_pop_other_(struct sonde_lane *lane, uint32_t tag)
+__attribute__((cold, noinline, unused)) static void sonde_pop_other_(
+    struct sonde_lane *lane, uint32_t tag)
 {
     if (lane->depth > SONDE_OPEN_ZONES) {
         lane->depth--;
@@ -191,8 +191,8 @@ static inline void sonde_pop_(struct sonde_lane *lane, uint32_t tag)
 }
 
 /* Whether a zone of this site is open on the lane, as far as that is known. */
-__attribute__((cold, noinline, unused)) static int
-sonde_is_open_(const struct sonde_lane *lane, const struct sonde_site *site)
+__attribute__((cold, noinline, unused)) static int sonde_is_open_(
+    const struct sonde_lane *lane, const struct sonde_site *site)
 {
     if (!lane || lane->depth > SONDE_OPEN_ZONES)
         return lane != NULL;
@@ -427,6 +427,37 @@ SONDE_API void sonde_resume(void);
 SONDE_API int sonde_recording(void);
 /* Events this process could not keep so far (all reasons together). */
 SONDE_API uint64_t sonde_lost(void);
+
+/* ---- Monitors ------------------------------------------------------------
+ *
+ * `sonde run` watches programs from outside. A program may also watch itself and
+ * the machine: a thread reads CPU, memory, I/O, network, temperature … every
+ * interval (10 ms to 1 h; 0 means 1 s). With a session the values go into its
+ * run as well.
+ *
+ *     sonde_monitor_start(100 * 1000 * 1000);
+ *     …
+ *     double rss_mib;
+ *     if (sonde_monitor_current("rss", NULL, &rss_mib) == 0) …
+ *
+ * Metrics and their units are listed in docs/guide-monitors.md. `subject` tells
+ * several of a kind apart ("cpu3" of cpu_core, "eth0" of net_receive); NULL or ""
+ * is the program, or the machine. Values stay until the next start. */
+struct sonde_monitor_stats {
+    uint64_t samples;
+    double average; /* over the time watched */
+    double peak, least, last;
+};
+/* 0, −EBUSY when it runs already, −EINVAL for an interval out of range, or what
+ * the system said. The child of a fork does not watch; it may start anew. */
+SONDE_API int sonde_monitor_start(uint64_t interval_ns);
+/* 0, or −ENOENT when it does not run. */
+SONDE_API int sonde_monitor_stop(void);
+/* 0, or −ENOENT: no such value yet, or none on this machine. */
+SONDE_API int sonde_monitor_current(const char *metric, const char *subject,
+                                    double *ret_value);
+SONDE_API int sonde_monitor_stats(const char *metric, const char *subject,
+                                  struct sonde_monitor_stats *ret_stats);
 
 /* ---- Measuring a function (E1) ------------------------------------------- */
 struct sonde_bench_result {

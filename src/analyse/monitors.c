@@ -308,6 +308,16 @@ static void mark_traced(struct report *r)
     }
 }
 
+/* Who asks for one trace does not ask for the other processes. */
+static void keep_traced(struct report_monitors *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->process_count; i++)
+        if (m->processes[i].traced)
+            m->processes[kept++] = m->processes[i];
+    m->process_count = kept;
+}
+
 int monitors_read(struct report *r)
 {
     char *names[FILES_MOST];
@@ -318,6 +328,8 @@ int monitors_read(struct report *r)
     for (size_t i = 0; i < count; i++)
         free(names[i]);
     mark_traced(r);
+    if (r->run->single)
+        keep_traced(&r->monitors);
     return rc;
 }
 

@@ -26,7 +26,7 @@
 enum {
     ENVIRON_MOST = 256 << 10,
     CHILDREN_MOST = 64 << 10,
-    DEAR = 200, /* a search may cost one part in so many of the time */
+    DEAR = 50, /* a search may cost one part in so many of the time */
     PIDS_MOST = 1 << 20,
 };
 static const uint64_t DEFAULT_SCAN_NS = 3000000000;
@@ -42,6 +42,12 @@ struct pid_list {
     size_t count, cap;
 };
 
+/* Names of files whose owner is known, by hash. */
+struct file_set {
+    uint64_t *hash; /* 0: free */
+    size_t count, cap;
+};
+
 struct family {
     char proc[512];
     char run[1100]; /* "SONDE_RUN=…"; "" without a run directory */
@@ -50,6 +56,7 @@ struct family {
     bool has_children;
     uint64_t scan_ns, next_scan_ns, next_search_ns, looked_ns;
     struct timespec dir_changed;
+    struct file_set files;
     struct pid_list before, now;
     char *text; /* for environments and lists of children */
     struct member member[FAMILY_MAX];
@@ -247,6 +254,59 @@ static uint64_t start_in_file(const char *dir, const char *name)
                : 0;
 }
 
+static uint64_t hash_of(const char *name)
+{
+    uint64_t h = 14695981039346656037ull;
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 1099511628211ull;
+    return h | 1;
+}
+
+static uint64_t *file_place(const struct file_set *set, uint64_t hash)
+{
+    size_t at = hash & (set->cap - 1);
+    while (set->hash[at] && set->hash[at] != hash)
+        at = (at + 1) & (set->cap - 1);
+    return &set->hash[at];
+}
+
+static bool file_is_known(const struct file_set *set, uint64_t hash)
+{
+    return set->cap && *file_place(set, hash) == hash;
+}
+
+/* Without memory files are judged again: slower, no less right. */
+static void file_remember(struct file_set *set, uint64_t hash)
+{
+    if (set->count * 2 >= set->cap) {
+        struct file_set more = { .cap = set->cap ? set->cap * 2 : 256 };
+        more.hash = calloc(more.cap, sizeof *more.hash);
+        if (!more.hash)
+            return;
+        for (size_t i = 0; i < set->cap; i++)
+            if (set->hash[i])
+                *file_place(&more, set->hash[i]) = set->hash[i];
+        more.count = set->count;
+        free(set->hash);
+        *set = more;
+    }
+    *file_place(set, hash) = hash;
+    set->count++;
+}
+
+static void judge_file(struct family *f, const char *name, uint64_t now_ns)
+{
+    const uint32_t pid = pid_in_name(name);
+    if (!pid || pid == (uint32_t)getpid() || file_is_known(&f->files, hash_of(name)))
+        return;
+    const uint64_t start = start_in_file(run_dir(f), name);
+    if (!start)
+        return; /* not written yet */
+    file_remember(&f->files, hash_of(name));
+    if (!find(f, pid))
+        (void)admit(f, pid, start, FAMILY_FILE, now_ns);
+}
+
 static void search_files(struct family *f, uint64_t now_ns)
 {
     struct stat st;
@@ -261,14 +321,8 @@ static void search_files(struct family *f, uint64_t now_ns)
     (void)clock_gettime(CLOCK_REALTIME, &now);
     if (now.tv_sec - st.st_mtim.tv_sec > 1) /* else look again: its clock is coarse */
         f->dir_changed = st.st_mtim;
-    for (const struct dirent *e; (e = readdir(dir));) {
-        const uint32_t pid = pid_in_name(e->d_name);
-        if (!pid || pid == (uint32_t)getpid() || find(f, pid))
-            continue;
-        const uint64_t start = start_in_file(run_dir(f), e->d_name);
-        if (start)
-            (void)admit(f, pid, start, FAMILY_FILE, now_ns);
-    }
+    for (const struct dirent *e; (e = readdir(dir));)
+        judge_file(f, e->d_name, now_ns);
     (void)closedir(dir);
 }
 
@@ -367,20 +421,37 @@ static void search_all(struct family *f, uint64_t now_ns)
 
 /* ---- Looking ------------------------------------------------------------------------- */
 
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A thousandth of the time, between a fifth of a second and what was asked for. */
+static uint64_t pause_after_scan(const struct family *f, uint64_t cost_ns)
+{
+    const uint64_t least = f->scan_ns < 200000000 ? f->scan_ns : 200000000;
+    const uint64_t pause = cost_ns * 1000;
+    return pause < least ? least : pause > f->scan_ns ? f->scan_ns : pause;
+}
+
 static void search(struct family *f, uint64_t now_ns)
 {
     const uint64_t began = cpu_ns();
+    const bool first = f->before.count == 0; /* everybody is new: dear, but once */
     if (f->has_children)
         search_children(f, now_ns);
     search_files(f, now_ns);
     if (!f->has_children)
         search_all(f, now_ns);
-    f->next_search_ns = now_ns + (cpu_ns() - began) * DEAR;
+    f->next_search_ns = first ? now_ns : now_ns + (cpu_ns() - began) * DEAR;
     /* Dear and rare; it must not make the cheap search rare as well, least of all at
      * the start, when short programs have all their children. */
     if (f->has_children && now_ns >= f->next_scan_ns) {
+        const uint64_t before = cpu_ns();
         search_all(f, now_ns);
-        f->next_scan_ns = now_ns + f->scan_ns;
+        f->next_scan_ns = now_ns + pause_after_scan(f, cpu_ns() - before);
     }
 }
 
@@ -432,6 +503,7 @@ void family_free(struct family *f)
             member_close(&f->member[i]);
     free(f->before.pid);
     free(f->now.pid);
+    free(f->files.hash);
     free(f->text);
     free(f);
 }

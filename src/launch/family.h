@@ -7,7 +7,7 @@
  *  - pids of the files in the run directory: processes that recorded something, even
  *    those whose parents came and went between two looks. The head of the file tells
  *    the start of the process, so a reused number is not mistaken.
- *  - every few seconds, new pids in /proc whose environment has SONDE_RUN=<this run>:
+ *  - every second or so, new pids in /proc whose environment has SONDE_RUN=<this run>:
  *    what the two above missed, static programs included.
  *
  * A process is its number and its start (field 22 of stat); the kept descriptor of its
@@ -51,7 +51,7 @@ struct family_options {
     const char *proc;    /* root; NULL or "": /proc */
     const char *run_dir; /* NULL: neither files nor environments are searched */
     uint32_t pid;        /* the program; the first member, for ever at index 0 */
-    uint64_t scan_ns;    /* between scans of all of /proc; 0: 3 s */
+    uint64_t scan_ns;    /* most between scans of all of /proc; 0: 3 s */
 };
 
 struct family;

@@ -1,6 +1,8 @@
 /* api.c: the public functions. Each goes to the recorder of the process, which may
  * live in another copy of this library (copies.h). */
+#include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <sonde/sonde.h>
@@ -170,6 +172,40 @@ int sonde_recording(void)
 uint64_t sonde_lost(void)
 {
     return copies_table()->lost();
+}
+
+/* The recorder may live in an older copy, whose table ends earlier. */
+static bool has_monitors(const struct table *t)
+{
+    return t->size >= offsetof(struct table, monitor_stats) + sizeof t->monitor_stats;
+}
+
+int sonde_monitor_start(uint64_t interval_ns)
+{
+    const struct table *t = copies_table();
+    return has_monitors(t) ? t->monitor_start(interval_ns) : -EOPNOTSUPP;
+}
+
+int sonde_monitor_stop(void)
+{
+    const struct table *t = copies_table();
+    return has_monitors(t) ? t->monitor_stop() : -ENOENT;
+}
+
+int sonde_monitor_stats(const char *metric, const char *subject,
+                        struct sonde_monitor_stats *ret_stats)
+{
+    const struct table *t = copies_table();
+    return has_monitors(t) ? t->monitor_stats(metric, subject, ret_stats) : -ENOENT;
+}
+
+int sonde_monitor_current(const char *metric, const char *subject, double *ret_value)
+{
+    struct sonde_monitor_stats stats;
+    const int rc = sonde_monitor_stats(metric, subject, &stats);
+    if (rc == 0)
+        *ret_value = stats.last;
+    return rc;
 }
 
 const char *sonde_phase_name(int phase)

@@ -61,6 +61,9 @@ static const struct table table_here = {
     .lost = record_lost,
     .lane_follow = lanes_follow,
     .steps = record_steps,
+    .monitor_start = watch_start,
+    .monitor_stop = watch_stop,
+    .monitor_stats = watch_stats,
 };
 
 /* ---- Finding --------------------------------------------------------------------- */
@@ -240,6 +243,22 @@ static uint64_t silent_lost(void)
     return 0;
 }
 
+static int silent_watch_start(uint64_t interval_ns)
+{
+    (void)interval_ns;
+    return -95;
+}
+static int silent_watch_stop(void)
+{
+    return -2;
+}
+static int silent_watch_stats(const char *m, const char *s,
+                              struct sonde_monitor_stats *r)
+{
+    (void)m, (void)s, (void)r;
+    return -2;
+}
+
 static const struct table *silent_table(void)
 {
     static const struct table t = {
@@ -269,6 +288,9 @@ static const struct table *silent_table(void)
         .lost = silent_lost,
         .lane_follow = silent_follow,
         .steps = silent_lost,
+        .monitor_start = silent_watch_start,
+        .monitor_stop = silent_watch_stop,
+        .monitor_stats = silent_watch_stats,
     };
     return &t;
 }

@@ -44,6 +44,10 @@ struct table {
     uint64_t (*lost)(void);
     void (*lane_follow)(struct sonde_lane **slot);
     uint64_t (*steps)(void);
+    int (*monitor_start)(uint64_t interval_ns);
+    int (*monitor_stop)(void);
+    int (*monitor_stats)(const char *metric, const char *subject,
+                         struct sonde_monitor_stats *ret_stats);
 };
 
 /* The recorder of this process: ours or another copy's. Never NULL. Also points this
@@ -79,5 +83,11 @@ void record_pause(int paused);
 int record_recording(void);
 uint64_t record_lost(void);
 uint64_t record_steps(void); /* begun in this process so far */
+
+/* capture/monitor/watch.c: a program that watches itself. */
+int watch_start(uint64_t interval_ns);
+int watch_stop(void);
+int watch_stats(const char *metric, const char *subject,
+                struct sonde_monitor_stats *ret_stats);
 
 #endif

@@ -222,6 +222,7 @@ static int open_into(struct run *run, const char *path)
     int rc = split_path(run, path, &file);
     if (rc == 0)
         rc = file ? append_name(run, &cap, file) : list_traces(run);
+    run->single = file != NULL;
     if (rc < 0)
         return rc;
     read_meta(run);

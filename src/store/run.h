@@ -38,6 +38,7 @@ struct run {
     struct run_budget budget;
     const char **files; /* names of traces within dir, oldest first */
     size_t file_count;
+    bool single;        /* one trace was asked for, not the run it belongs to */
     const char **notes; /* what is missing or odd, in words */
     size_t note_count, note_cap;
 };

@@ -18,6 +18,7 @@ static int create_once(const char *path)
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
+    (void)fchmod(fd, 0600); /* whatever the umask left of it */
     const int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
     if (high < 0)
         return fd;

@@ -135,8 +135,9 @@ static void sample_process(struct cpu *c, size_t i, const struct monitor_round *
     const uint64_t waited = (stat.cutime + stat.cstime) * c->tick_ns;
     settle(c, slot, waited);
     if (slot->known && round->elapsed_ns)
-        sink->set(sink, "cpu", slot->base.subject, "percent",
-                  100.0 * (double)(own - slot->own_ns) / (double)round->elapsed_ns);
+        sink->set_process(sink, i, "cpu", "percent",
+                          100.0 * (double)(own - slot->own_ns) /
+                              (double)round->elapsed_ns);
     sink->total(sink, i, TOTAL_CPU_S, (double)own / 1e9);
     sink->total(sink, i, TOTAL_THREADS, stat.threads);
     slot->own_ns = own;

@@ -4,13 +4,12 @@
  * or shared memory behind them. Private pages as such (the growth of a forked worker
  * that writes to what it inherited) need smaps_rollup, whose reader walks the page
  * tables and holds the lock that mmap() in the program waits for: 33 ms for 4 GiB. So
- * it is read only while what it cost last is at most a thousandth of the time until the
- * next reading; a process that became too large is tried again after a thousand times
- * its cost. Without it, resident minus shared of statm stands in, which misses pages
- * shared by fork, and rss_private has no value that round.
+ * it may take a thousandth of the time, by what it cost last: at every round, or else
+ * again after a thousand times its cost. A young process has 20 ms to begin with, or
+ * nothing would be known of short ones. In between rss_private has no value.
  *
- * What a process maps from the run directory is Sonde's: found in smaps, on the same
- * terms, taken from its resident set and reported as sonde_rss.
+ * What a process maps from the run directory is Sonde's: taken off its resident set and
+ * reported as sonde_rss (own.h).
  */
 #include "capture/monitor/list.h"
 
@@ -22,17 +21,25 @@
 
 #include "base/error.h"
 #include "capture/monitor/kept.h"
+#include "capture/monitor/own.h"
 #include "capture/monitor/proctab.h"
 #include "capture/monitor/readings.h"
 
-enum { THOUSANDTH = 1000, SMAPS_BUFFER = 64 << 10 };
+enum { THOUSANDTH = 1000, MEM_BUFFER = 64 << 10 };
 static const uint64_t SECOND_NS = 1000000000;
+static const double GUESS_NS_PER_MB = 8000;    /* 33 ms for 4 GiB */
+static const uint64_t ALLOWANCE_NS = 20000000; /* per process, once */
+static const uint64_t SHORT_NS = 5000000;      /* longer readings have no allowance */
+static const uint64_t ROUND_NS = 3000000; /* all of a round; the first may be longer */
+static const uint64_t BUDGET_MOST_NS = 100000000;
 static const double MIB = 1 << 20;
 
 struct mem_slot {
     struct proc_slot base;
-    int statm_fd, stat_fd, status_fd, rollup_fd, smaps_fd;
-    uint64_t rollup_ns, smaps_ns, status_ns; /* not before these moments */
+    int statm_fd, stat_fd, status_fd, rollup_fd, maps_fd, pagemap_fd;
+    uint64_t rollup_ns, own_ns, status_ns; /* not before these moments */
+    uint64_t rollup_cost_ns;               /* the last time; 0: not yet */
+    uint64_t allowance_ns; /* for a young process, beyond its thousandth of the time */
     uint64_t rounds;
     uint64_t minor_faults, major_faults;
     bool faults_known;
@@ -47,7 +54,9 @@ struct mem {
     double page_mb;
     int meminfo_fd;
     struct proctab tab;
-    char buffer[SMAPS_BUFFER];
+    uint64_t budget_ns, spent_ns; /* for smaps_rollup: left in all, used this round */
+    size_t turn;                  /* who is read first: all get their turn */
+    char buffer[MEM_BUFFER];
 };
 
 /* Our CPU time: on a busy machine the clock on the wall would count others' too. */
@@ -67,7 +76,9 @@ static void slot_open(void *owner, void *at)
     s->stat_fd = kept_open(m->proc, "%u/stat", pid);
     s->status_fd = kept_open(m->proc, "%u/status", pid);
     s->rollup_fd = kept_open(m->proc, "%u/smaps_rollup", pid);
-    s->smaps_fd = m->run_dir ? kept_open(m->proc, "%u/smaps", pid) : -1;
+    s->maps_fd = m->run_dir ? kept_open(m->proc, "%u/maps", pid) : -1;
+    s->pagemap_fd = m->run_dir ? kept_open(m->proc, "%u/pagemap", pid) : -1;
+    s->allowance_ns = ALLOWANCE_NS;
     s->swap_mb = -1;
 }
 
@@ -79,7 +90,8 @@ static void slot_close(void *owner, void *at)
     kept_close(&s->stat_fd);
     kept_close(&s->status_fd);
     kept_close(&s->rollup_fd);
-    kept_close(&s->smaps_fd);
+    kept_close(&s->maps_fd);
+    kept_close(&s->pagemap_fd);
 }
 
 /* ---- smaps ------------------------------------------------------------------------- */
@@ -98,20 +110,37 @@ struct rollup {
     double rss, pss, private_clean, private_dirty, shared_clean, shared_dirty;
 };
 
-/* False: not affordable now, or not readable. */
-static bool read_rollup(struct mem *m, struct mem_slot *slot, uint64_t now_ns,
-                        uint64_t interval_ns, struct rollup *ret)
+/* Whether what reading it will cost is affordable: for the process, whose mmap() waits
+ * meanwhile, and for us, who have other things to do in a round. */
+static bool is_affordable(const struct mem *m, const struct mem_slot *slot,
+                          const struct monitor_round *round, double rss_mb)
 {
-    if (slot->rollup_fd < 0 || now_ns < slot->rollup_ns)
+    const uint64_t cost = slot->rollup_cost_ns ? slot->rollup_cost_ns
+                                               : (uint64_t)(rss_mb * GUESS_NS_PER_MB);
+    if (cost > m->budget_ns || (m->spent_ns && m->spent_ns + cost > ROUND_NS))
+        return false;
+    return cost * THOUSANDTH <= round->interval_ns ||
+           round->now_ns >= slot->rollup_ns ||
+           (cost <= SHORT_NS && cost <= slot->allowance_ns);
+}
+
+/* False: not affordable now, or not readable. */
+static bool read_rollup(struct mem *m, struct mem_slot *slot,
+                        const struct monitor_round *round, double rss_mb,
+                        struct rollup *ret)
+{
+    struct scan s;
+    if (slot->rollup_fd < 0 || !is_affordable(m, slot, round, rss_mb))
         return false;
     const uint64_t began = clock_ns();
-    struct scan s;
     if (!kept_read(slot->rollup_fd, m->buffer, sizeof m->buffer, &s))
         return false;
     const uint64_t cost = clock_ns() - began;
-    /* Affordable at every round, or not before its cost is a thousandth again. */
-    if (cost * THOUSANDTH > interval_ns)
-        slot->rollup_ns = now_ns + cost * THOUSANDTH;
+    slot->rollup_cost_ns = cost;
+    slot->rollup_ns = round->now_ns + cost * THOUSANDTH;
+    slot->allowance_ns -= cost < slot->allowance_ns ? cost : slot->allowance_ns;
+    m->spent_ns += cost;
+    m->budget_ns -= cost < m->budget_ns ? cost : m->budget_ns;
     *ret = (struct rollup){ .rss = -1, .pss = -1 };
     while (scan_next_line(&s)) /* the first line is the address range */
         (void)(line_mb(&s, "Rss:", &ret->rss) || line_mb(&s, "Pss:", &ret->pss) ||
@@ -122,64 +151,22 @@ static bool read_rollup(struct mem *m, struct mem_slot *slot, uint64_t now_ns,
     return ret->rss >= 0 && ret->pss >= 0;
 }
 
-struct own {
-    double rss, pss, private_mb;
-    bool here; /* in a mapping of the run directory; lives from piece to piece */
-};
-
-static void add_line(struct scan *s, struct own *own)
-{
-    double mb;
-    if (line_mb(s, "Rss:", &mb))
-        own->rss += mb;
-    else if (line_mb(s, "Pss:", &mb))
-        own->pss += mb;
-    else if (line_mb(s, "Private_Clean:", &mb) || line_mb(s, "Private_Dirty:", &mb))
-        own->private_mb += mb;
-}
-
-/* Adds up mappings of the run directory. The file comes in pieces that end with whole
- * lines. */
-static void add_own(const struct mem *m, struct scan s, struct own *own)
-{
-    const size_t len = strlen(m->run_dir);
-    do {
-        const char c = s.at < s.end ? *s.at : '\0';
-        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) {
-            const char *nl = memchr(s.at, '\n', (size_t)(s.end - s.at));
-            const char *path = memchr(s.at, '/', (size_t)((nl ? nl : s.end) - s.at));
-            own->here = path && (size_t)((nl ? nl : s.end) - path) > len &&
-                        memcmp(path, m->run_dir, len) == 0 && path[len] == '/';
-        } else if (own->here) {
-            add_line(&s, own);
-        }
-    } while (scan_next_line(&s));
-}
-
+/* What of it is Sonde's, once a second. Pages we share are those the supervisor reads. */
 static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
 {
-    if (slot->smaps_fd < 0 || now_ns < slot->smaps_ns || slot->rounds < 2)
+    struct own_pages own;
+    if (now_ns < slot->own_ns || slot->rounds < 2)
         return;
     const uint64_t began = clock_ns();
-    struct own own = { 0 };
-    off_t at = 0;
-    for (ssize_t n;
-         (n = pread(slot->smaps_fd, m->buffer, sizeof m->buffer - 1, at)) > 0;) {
-        const char *last = memrchr(m->buffer, '\n', (size_t)n);
-        if (!last)
-            break;
-        n = last + 1 - m->buffer;
-        m->buffer[n] = '\0';
-        add_own(m, (struct scan){ m->buffer, m->buffer + n }, &own);
-        at += n;
-    }
+    const bool known = own_pages_read(slot->maps_fd, slot->pagemap_fd, m->run_dir,
+                                      m->buffer, sizeof m->buffer, &own);
     const uint64_t pause = (clock_ns() - began) * THOUSANDTH;
-    slot->smaps_ns = now_ns + (pause < SECOND_NS ? SECOND_NS : pause);
-    if (at == 0)
+    slot->own_ns = now_ns + (pause < SECOND_NS ? SECOND_NS : pause);
+    if (!known)
         return;
-    slot->own_mb = own.rss;
-    slot->own_private_mb = own.private_mb;
-    slot->own_pss_mb = own.pss;
+    slot->own_mb = (double)own.present * m->page_mb;
+    slot->own_private_mb = (double)own.exclusive * m->page_mb;
+    slot->own_pss_mb = (slot->own_mb + slot->own_private_mb) / 2;
 }
 
 /* ---- A process ------------------------------------------------------------------------ */
@@ -236,16 +223,15 @@ static void sample_shares(struct mem *m, struct mem_slot *slot, size_t i,
                           const struct process_statm *statm, struct sums *sums)
 {
     struct rollup r;
-    const char *subject = slot->base.subject;
-    if (read_rollup(m, slot, round->now_ns, round->interval_ns, &r)) {
+    if (read_rollup(m, slot, round, (double)statm->resident * m->page_mb, &r)) {
         const double mine = at_least_0(r.private_clean + r.private_dirty -
                                        slot->own_private_mb);
         const double shared = r.shared_clean + r.shared_dirty - slot->own_mb +
                               slot->own_private_mb;
         const double pss = at_least_0(r.pss - slot->own_pss_mb);
-        sink->set(sink, "rss_private", subject, "MiB", mine);
-        sink->set(sink, "rss_shared", subject, "MiB", at_least_0(shared));
-        sink->set(sink, "pss", subject, "MiB", pss);
+        sink->set_process(sink, i, "rss_private", "MiB", mine);
+        sink->set_process(sink, i, "rss_shared", "MiB", at_least_0(shared));
+        sink->set_process(sink, i, "pss", "MiB", pss);
         sums->pss += pss;
         sums->private_mb += mine;
         sums->pss_count++;
@@ -253,8 +239,9 @@ static void sample_shares(struct mem *m, struct mem_slot *slot, size_t i,
             slot->peak_private_mb = mine;
         sink->total(sink, i, TOTAL_PEAK_PRIVATE_MB, slot->peak_private_mb);
     } else {
-        sink->set(sink, "rss_shared", subject, "MiB",
-                  at_least_0((double)statm->shared * m->page_mb - slot->own_mb));
+        sink->set_process(
+            sink, i, "rss_shared", "MiB",
+            at_least_0((double)statm->shared * m->page_mb - slot->own_mb));
     }
 }
 
@@ -270,9 +257,9 @@ static void sample_process(struct mem *m, size_t i, const struct monitor_round *
     read_own(m, slot, round->now_ns);
     read_status(m, slot, round->now_ns);
     const double rss = at_least_0((double)statm.resident * m->page_mb - slot->own_mb);
-    sink->set(sink, "rss", slot->base.subject, "MiB", rss);
+    sink->set_process(sink, i, "rss", "MiB", rss);
     if (slot->own_mb > 0)
-        sink->set(sink, "sonde_rss", slot->base.subject, "MiB", slot->own_mb);
+        sink->set_process(sink, i, "sonde_rss", "MiB", slot->own_mb);
     if (rss > slot->peak_mb)
         slot->peak_mb = rss;
     sink->total(sink, i, TOTAL_PEAK_RSS_MB, slot->peak_mb);
@@ -286,13 +273,24 @@ static void sample_process(struct mem *m, size_t i, const struct monitor_round *
     }
 }
 
+/* Two thousandths of the time may go into smaps_rollup of all processes together. */
+static void earn(struct mem *m, const struct monitor_round *round)
+{
+    m->spent_ns = 0;
+    m->budget_ns += round->elapsed_ns / 500;
+    if (m->budget_ns > BUDGET_MOST_NS)
+        m->budget_ns = BUDGET_MOST_NS;
+}
+
 static void sample_tree(struct mem *m, const struct monitor_round *round,
                         struct monitor_sink *sink)
 {
     struct sums sums = { 0 };
     proctab_follow(&m->tab, round);
+    earn(m, round);
+    m->turn++;
     for (size_t i = 0; i < m->tab.count; i++)
-        sample_process(m, i, round, sink, &sums);
+        sample_process(m, (i + m->turn) % m->tab.count, round, sink, &sums);
     if (sums.rss_count) {
         sink->set(sink, "rss", "", "MiB", sums.rss);
         sink->set(sink, "sonde_rss", "", "MiB", sums.own);
@@ -361,6 +359,7 @@ static int mem_open(const struct monitor_roots *roots, void **ret_state,
                                .owner = m,
                                .open = slot_open,
                                .close = slot_close };
+    m->budget_ns = BUDGET_MOST_NS;
     m->meminfo_fd = kept_open(m->proc, "meminfo");
     if (m->meminfo_fd < 0) {
         *ret_why = "no /proc/meminfo";

@@ -54,7 +54,11 @@ struct monitor_sink {
                 const char *unit, double value);
     /* What cannot be measured and why; once is enough. */
     void (*unavailable)(struct monitor_sink *sink, const char *metric, const char *why);
-    /* `process` is an index into the round's processes. */
+    /* The same for a process, the subject being its pid; `process` is an index into the
+     * round's processes. A process has series of its own once it is 0.1 s old: of
+     * thousands of short ones the totals must do. */
+    void (*set_process)(struct monitor_sink *sink, size_t process, const char *metric,
+                        const char *unit, double value);
     void (*total)(struct monitor_sink *sink, size_t process, enum monitor_total what,
                   double value);
 };

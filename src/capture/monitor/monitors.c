@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
+/* Those of processes first: they are read closest to the moment of the round. */
 const struct monitor_ops *const monitor_list[] = {
-    &monitor_cpu,
-    &monitor_mem,
-    NULL,
+    &monitor_cpu,      &monitor_mem, &monitor_disk, &monitor_cgroup,
+    &monitor_pressure, &monitor_net, &monitor_temp, NULL,
 };

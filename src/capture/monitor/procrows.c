@@ -18,12 +18,13 @@
 #include "capture/monitor/readings.h"
 
 enum { COMMAND_MOST = 4096, WORDS_MOST = 256 };
+static const uint64_t OLD_NS = 100000000;
 _Static_assert((int)MONITOR_TOTALS <= (int)MONITOR_ROW_TOTALS, "room for every total");
 
 struct row_slot {
     struct proc_slot base;
     struct monitor_process_row *row;
-    uint64_t rounds;
+    uint64_t rounds, first_ns;
     uint64_t command_hash;
 };
 
@@ -106,6 +107,7 @@ static void slot_open(void *owner, void *at)
     struct procrows *r = owner;
     struct row_slot *slot = at;
     uint32_t index;
+    slot->first_ns = r->at_ns;
     if (!r->tables->base)
         return;
     slot->row = tables_append(r->tables, MONITOR_TABLE_PROCESSES, &index);
@@ -156,6 +158,15 @@ void procrows_follow(struct procrows *r, const struct monitor_round *round,
         if (++slot->rounds > 1 && (slot->rounds & (slot->rounds - 1)) == 0)
             describe(r, slot);
     }
+}
+
+const char *procrows_subject(const struct procrows *r, size_t process)
+{
+    if (process >= r->tab.count)
+        return NULL;
+    const struct row_slot *slot = proctab_at(&r->tab, process);
+    return process == 0 || r->at_ns - slot->first_ns >= OLD_NS ? slot->base.subject
+                                                               : NULL;
 }
 
 void procrows_total(struct procrows *r, size_t process, enum monitor_total what,

@@ -21,6 +21,8 @@ void procrows_release(struct procrows *rows);
 /* At the beginning of a round. */
 void procrows_follow(struct procrows *rows, const struct monitor_round *round,
                      uint64_t at_ns);
+/* What series of the process are called; NULL: it is too young to have any. */
+const char *procrows_subject(const struct procrows *rows, size_t process);
 void procrows_total(struct procrows *rows, size_t process, enum monitor_total what,
                     double value);
 void procrows_ended(struct procrows *rows, const struct monitor_process *process,

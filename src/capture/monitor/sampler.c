@@ -73,6 +73,15 @@ static void on_unavailable(struct monitor_sink *sink, const char *metric,
     __atomic_store_n(&row->key, index + 1ull, __ATOMIC_RELEASE);
 }
 
+static void on_set_process(struct monitor_sink *sink, size_t process,
+                           const char *metric, const char *unit, double value)
+{
+    struct sampler *s = (struct sampler *)sink;
+    const char *subject = procrows_subject(&s->procrows, process);
+    if (subject)
+        on_set(sink, metric, subject, unit, value);
+}
+
 static void on_total(struct monitor_sink *sink, size_t process, enum monitor_total what,
                      double value)
 {
@@ -149,7 +158,7 @@ int sampler_new(const struct sampler_options *o, struct sampler **ret_sampler)
     struct sampler *s = calloc(1, sizeof *s);
     if (!s)
         return -ENOMEM;
-    s->sink = (struct monitor_sink){ on_set, on_unavailable, on_total };
+    s->sink = (struct monitor_sink){ on_set, on_unavailable, on_set_process, on_total };
     s->roots = o->roots;
     if (!s->roots.run_dir)
         s->roots.run_dir = o->dir;
