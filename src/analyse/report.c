@@ -399,6 +399,9 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = components_sum(r);
     if (rc == 0)
+        rc = alerts_read(r);
+    energy_read(r, NULL); /* joined with the monitors' series: see energy.h */
+    if (rc == 0)
         rc = verdict_write(r);
     if (rc == 0)
         rc = provenance_write(r);

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/alerts.h"
+#include "analyse/energy.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/steps.h"
@@ -102,6 +104,8 @@ struct report {
     uint64_t deep_zones, holes, names_lost, paths_lost;
     unsigned lost_reason;
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
+    struct energy energy;
+    struct alert_summary alerts;
     const char *verdict, *why;          /* why may be "" */
     struct provenance *provenance;
     size_t provenance_count;

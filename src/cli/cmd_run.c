@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "launch/capture_alerts.h"
 #include "launch/launch.h"
 #include "present/report/report.h"
 #include "store/list.h"
@@ -39,6 +40,9 @@ struct run_options {
     struct option_range steps;
     int format; /* index in `formats` */
     bool lossy, quiet, no_redact, json, full, no_report;
+    struct option_list alerts;
+    const char *grid;
+    bool no_energy;
 };
 
 static const char *const levels[] = { "basic", "detailed", "comprehensive", NULL };
@@ -77,6 +81,16 @@ static const struct option options[] = {
     { "timeout", 0, OPTION_SECONDS, FIELD(timeout_ns), .value = "DURATION",
       .help = "end the program after this time: SIGTERM, 10 s later SIGKILL",
       .env = "SONDE_TIMEOUT" },
+    { "alert", 0, OPTION_TEXTS, FIELD(alerts), .value = "EXPRESSION",
+      .help =
+          "tell in the report when e.g. 'cpu>80%:10s' held; 'reference' is a set of "
+          "them; may be repeated",
+      .env = "SONDE_ALERT" },
+    { "grid", 0, OPTION_TEXT, FIELD(grid), .value = "G_PER_KWH",
+      .help = "grams of CO2e per kWh of your electricity (default 458, the world's)",
+      .env = "SONDE_GRID" },
+    { "no-energy", 0, OPTION_FLAG, FIELD(no_energy), .help = "no energy, no CO2e",
+      .env = "SONDE_NO_ENERGY" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -196,6 +210,32 @@ static void print_report(const struct run_options *o, const char *dir)
 
 /* ---- The verb ----------------------------------------------------------------- */
 
+/* 0 is a grid too: your own panels. A tiny number stands for it, as 0 is the default. */
+static bool parse_grid(const char *text, double *ret_g_per_kwh)
+{
+    char *end;
+    if (!text)
+        return true;
+    if (!*text || strspn(text, "0123456789.") != strlen(text))
+        return false;
+    const double value = strtod(text, &end);
+    if (*end || value > 10000)
+        return false;
+    *ret_g_per_kwh = value > 0 ? value : 1e-9;
+    return true;
+}
+
+static bool check_alerts(const struct run_options *o, int *ret_status)
+{
+    char message[320];
+    for (size_t i = 0; i < o->alerts.count; i++)
+        if (!alert_expression_check(o->alerts.items[i], message, sizeof message)) {
+            *ret_status = options_fail(&command, "--alert %s", message);
+            return false;
+        }
+    return true;
+}
+
 static bool check_options(const struct run_options *o, int argc, int *ret_status)
 {
     *ret_status = 0;
@@ -210,6 +250,13 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
                                    "say when to record: give one");
+    else if (!parse_grid(o->grid, &(double){ 0 }))
+        *ret_status = options_fail(&command,
+                                   "--grid wants grams of CO2e per kWh, at most 10000, "
+                                   "got '%s'",
+                                   o->grid);
+    else
+        return check_alerts(o, ret_status);
     return *ret_status == 0;
 }
 
@@ -235,7 +282,11 @@ static void set_launch_options(struct launch_options *l, const struct run_option
         .timeout_ns = o->timeout_ns,
         .lossy = o->lossy,
         .redact = !o->no_redact,
+        .capture = { .no_energy = o->no_energy,
+                     .alerts = o->alerts.items,
+                     .alert_count = o->alerts.count },
     };
+    (void)parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;
         l->last_step = o->steps.end == UINT64_MAX ? 0 : o->steps.end - 1; /* 0: open */

@@ -2,10 +2,12 @@
 #include "launch/captures.h"
 
 #include "base/error.h"
+#include "launch/capture_alerts.h"
 
 /* In the order in which they are prepared and ticked. */
 static const struct capture_ops *const list[] = {
-    NULL, /* ends the list */
+    &capture_alerts, /* before the monitors it watches */
+    NULL,            /* ends the list */
 };
 _Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
                "room in struct captures");

@@ -70,6 +70,8 @@ static void describe(struct launch *l)
         .duration_ns = o->duration_ns,
         .timeout_ns = o->timeout_ns,
         .steps = o->steps,
+        .no_energy = o->capture.no_energy,
+        .grid_g_per_kwh = o->capture.grid_g_per_kwh,
         .lossy = o->lossy,
         .redact = o->redact,
     };

@@ -307,7 +307,6 @@ static void put_not_captured(struct json_writer *w)
 {
     static const char *const groups[] = { "gpu", "cost", NULL };
     static const char *const allocations[] = { "count", "bytes", "peak_bytes", NULL };
-    static const char *const energy[] = { "joules", "co2e_g", "source", NULL };
     field_empty_array(w, "functions");
     field_empty_array(w, "lines");
     json_key(w, "allocations");
@@ -321,10 +320,6 @@ static void put_not_captured(struct json_writer *w)
     field_null(w, "coverage");
     json_object_end(w);
     field_nulls(w, groups);
-    json_key(w, "energy");
-    json_object_begin(w);
-    field_nulls(w, energy);
-    json_object_end(w);
     json_key(w, "monitors");
     json_object_begin(w);
     json_object_end(w);
@@ -352,6 +347,8 @@ int report_json(const struct report *report, const struct report_style *style,
     field_empty_array(&w, "epochs");
     fields_of_operations(&w, report, &filter);
     put_not_captured(&w);
+    fields_of_energy(&w, report);
+    fields_of_alerts(&w, report);
     put_open(&w, report);
     put_provenance(&w, report);
     put_notes(&w, report);

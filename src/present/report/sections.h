@@ -29,6 +29,11 @@ void section_notes(struct page *page, const struct report *r,
 void section_trust(struct page *page, const struct report *r,
                    const struct report_style *style);
 
+/* energy.c */
+void section_energy(struct page *page, const struct report *r,
+                    const struct limits *limits);
+void section_alerts(struct page *page, const struct report *r);
+
 /* At most max_rows operations; 0: all the style lets through. */
 int section_operations(struct page *page, const struct report *r,
                        const struct report_style *style, size_t max_rows);

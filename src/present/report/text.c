@@ -40,6 +40,8 @@ static void halves_print(struct halves *h, const struct report *r,
     section_steps(&h->before, r);
     section_phases(&h->before, r, limits);
     section_end(&h->after, r, limits);
+    section_energy(&h->after, r, limits);
+    section_alerts(&h->after, r);
     section_metrics(&h->after, r, limits);
     if (style->full) {
         section_processes(&h->after, r);
