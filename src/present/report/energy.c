@@ -128,15 +128,17 @@ static void put_energy_part(struct flow *flow, const char *name, const char *cou
              sum->status == ENERGY_MEASURED ? counter : "modelled");
 }
 
-/* Where lines are few, a model is not worth one. */
+/* Where lines are few, or the reader has a death to look into, a model is not worth
+ * one. */
 void section_energy(struct page *page, const struct report *r,
                     const struct limits *limits)
 {
     const struct energy *e = &r->energy;
     char text[HUMAN_LEN];
     struct flow flow;
-    if (isnan(e->joules) ||
-        (limits->metrics == 0 && strcmp(e->source, "modelled") == 0))
+    const bool is_welcome = limits->metrics > 0 &&
+                            (r->state == RUN_GOOD || limits->metrics == SIZE_MAX);
+    if (isnan(e->joules) || (!is_welcome && strcmp(e->source, "modelled") == 0))
         return;
     flow_begin(&flow, page, "ENERGY");
     put_energy_part(&flow, "GPU", "NVML", &e->part[ENERGY_GPU]);
