@@ -124,7 +124,7 @@ static const char *why_no_gpu(int gpus)
 void energy_from(const struct energy_inputs *in, struct energy *ret_energy)
 {
     struct energy e = { .off = in->off, .source = "", .joules = NAN, .co2e_g = NAN };
-    e.grid_is_default = !(in->grid_g_per_kwh > 0);
+    e.grid_is_default = !(in->grid_g_per_kwh >= 0);
     e.grid_g_per_kwh = e.grid_is_default ? energy_default_grid : in->grid_g_per_kwh;
     e.watts_per_core = watts_per_core(in->cpu);
     for (int p = 0; p < ENERGY_PARTS; p++)
@@ -232,7 +232,7 @@ void energy_read(struct report *report, const struct energy_source *source)
         .memory_mb = m->max_rss_mb,
         .cpu = m->cpu,
         .gpus = m->gpus,
-        .grid_g_per_kwh = m->grid_g_per_kwh > 0 ? m->grid_g_per_kwh : 0,
+        .grid_g_per_kwh = m->grid_g_per_kwh,
         .readings = g.readings,
         .reading_count = g.count,
     };

@@ -41,7 +41,7 @@ struct energy_inputs {
     double memory_mb;      /* its peak resident set */
     const char *cpu;       /* model name; "" unknown */
     int gpus;              /* of the machine; 0 none, −1 not known */
-    double grid_g_per_kwh; /* 0: the default */
+    double grid_g_per_kwh; /* NaN: the default */
     const struct energy_reading *readings;
     size_t reading_count;
 };

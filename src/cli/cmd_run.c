@@ -210,18 +210,15 @@ static void print_report(const struct run_options *o, const char *dir)
 
 /* ---- The verb ----------------------------------------------------------------- */
 
-/* 0 is a grid too: your own panels. A tiny number stands for it, as 0 is the default. */
 static bool parse_grid(const char *text, double *ret_g_per_kwh)
 {
     char *end;
-    if (!text)
-        return true;
     if (!*text || strspn(text, "0123456789.") != strlen(text))
         return false;
     const double value = strtod(text, &end);
     if (*end || value > 10000)
         return false;
-    *ret_g_per_kwh = value > 0 ? value : 1e-9;
+    *ret_g_per_kwh = value;
     return true;
 }
 
@@ -250,7 +247,7 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
                                    "say when to record: give one");
-    else if (!parse_grid(o->grid, &(double){ 0 }))
+    else if (o->grid && !parse_grid(o->grid, &(double){ 0 }))
         *ret_status = options_fail(&command,
                                    "--grid wants grams of CO2e per kWh, at most 10000, "
                                    "got '%s'",
@@ -286,7 +283,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
                      .alerts = o->alerts.items,
                      .alert_count = o->alerts.count },
     };
-    (void)parse_grid(o->grid, &l->capture.grid_g_per_kwh);
+    l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;
         l->last_step = o->steps.end == UINT64_MAX ? 0 : o->steps.end - 1; /* 0: open */

@@ -71,6 +71,7 @@ static void describe(struct launch *l)
         .timeout_ns = o->timeout_ns,
         .steps = o->steps,
         .no_energy = o->capture.no_energy,
+        .grid_given = o->capture.grid_given,
         .grid_g_per_kwh = o->capture.grid_g_per_kwh,
         .lossy = o->lossy,
         .redact = o->redact,

@@ -246,7 +246,7 @@ static void put_options(struct json_writer *w, const struct runfile *f)
     put_text(w, "steps", f->steps);
     json_key(w, "energy");
     json_put_bool(w, !f->no_energy);
-    put_number(w, "grid_g_per_kwh", f->grid_g_per_kwh > 0 ? f->grid_g_per_kwh : NAN);
+    put_number(w, "grid_g_per_kwh", f->grid_given ? f->grid_g_per_kwh : NAN);
     json_object_end(w);
 }
 

@@ -55,8 +55,8 @@ struct runfile {
     double supervisor_cpu_s, supervisor_rss_mb; /* NaN: not measured */
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
     const char *steps;
-    bool no_energy;
-    double grid_g_per_kwh; /* 0: the default */
+    bool no_energy, grid_given;
+    double grid_g_per_kwh; /* when given */
     bool lossy, redact;
     char *notes[RUNFILE_NOTES]; /* owned */
     size_t note_count;

@@ -86,7 +86,7 @@ static const struct word {
     { "cpu", "percent", "cpu_system", NULL, true, true, false },
     { "memory", "percent", "memory_used", "memory_total", false, true, false },
     { "memory", "MiB", "rss", NULL, false, true, false },
-    { "disk", "percent", "disk_busy", NULL, false, false, false },
+    { "disk", "percent", "device_busy", NULL, false, false, false },
     { "io_wait", "percent", "cpu_iowait", NULL, true, true, false },
     { "gpu", "percent", "gpu", NULL, false, false, false },
     { "gpu_memory", "percent", "gpu_memory_percent", NULL, false, false, false },

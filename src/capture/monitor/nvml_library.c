@@ -2,7 +2,7 @@
  *
  * Which functions there are depends on the driver. One that is missing costs its own
  * metric and nothing else. The library is NVIDIA's: it is loaded into the supervisor,
- * never into the profiled program.
+ * and into a program only when it asks to be sampled from inside.
  */
 #include "capture/monitor/nvml_library.h"
 

@@ -18,6 +18,7 @@ static int set_up(void **state)
         .memory_mb = 2048,
         .cpu = "AMD EPYC 9B14",
         .gpus = -1,
+        .grid_g_per_kwh = NAN,
     };
     return 0;
 }
@@ -101,6 +102,10 @@ static void grams_follow_the_grid(void **state)
     in.grid_g_per_kwh = 56;
     energy_from(&in, &e);
     assert_near(e.co2e_g, 56, 1e-9);
+    assert_false(e.grid_is_default);
+    in.grid_g_per_kwh = 0; /* own panels */
+    energy_from(&in, &e);
+    assert_near(e.co2e_g, 0, 0);
     assert_false(e.grid_is_default);
 }
 
