@@ -155,18 +155,22 @@ void section_energy(struct page *page, const struct report *r,
 
 /* ---- Text: alerts ----------------------------------------------------------------------- */
 
-/* As monitors name units; people do not. */
+/* As people write them. The file may hold any text as a unit: only known ones show. */
 static const char *value_text(char ret_text[HUMAN_LEN], const char *unit, double value)
 {
+    static const char *const plain[] = { "C", "W", "J", "MHz", "MiB/s", "1/s" };
     if (strcmp(unit, "MiB") == 0)
         return human_bytes(ret_text, value * 0x1p20);
     if (strcmp(unit, "s") == 0)
         return human_duration(ret_text, value * 1e9);
-    if (strcmp(unit, "percent") == 0)
+    if (strcmp(unit, "percent") == 0) {
         (void)snprintf(ret_text, HUMAN_LEN, "%.3g %%", value);
-    else
-        (void)snprintf(ret_text, HUMAN_LEN, "%.4g %s", value,
-                       strcmp(unit, "1") == 0 ? "" : unit);
+        return ret_text;
+    }
+    (void)snprintf(ret_text, HUMAN_LEN, "%.4g", value);
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (strcmp(unit, plain[i]) == 0)
+            (void)snprintf(ret_text, HUMAN_LEN, "%.4g %s", value, unit);
     return ret_text;
 }
 
