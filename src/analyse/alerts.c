@@ -124,6 +124,19 @@ static const char *state_text(const struct alert_row *row)
     return row->end == ALERT_VANISHED ? "vanished" : "cleared";
 }
 
+/* Two cards that are hot at once are hot once. Alerts come in the order they fired, so
+ * that only their ends can overlap. */
+static void add_time(struct alert_rule_state *rule, int64_t since_ns, int64_t end_ns)
+{
+    const int64_t from = since_ns > rule->fired_till ? since_ns : rule->fired_till;
+    if (isnan(rule->fired_s))
+        rule->fired_s = 0;
+    if (!since_ns || end_ns <= from)
+        return;
+    rule->fired_s += (double)(end_ns - from) / 1e9;
+    rule->fired_till = end_ns;
+}
+
 static void read_events(struct report *r, const struct tablefile *file, size_t first)
 {
     struct alert_row row;
@@ -146,10 +159,7 @@ static void read_events(struct report *r, const struct tablefile *file, size_t f
         e->value = row.value;
         e->peak = row.peak;
         note_peak(rule, row.peak);
-        const int64_t end = e->cleared_ns ? e->cleared_ns : r->end_ns;
-        if (e->since_ns && end > e->since_ns)
-            rule->fired_s = (isnan(rule->fired_s) ? 0 : rule->fired_s) +
-                            (double)(end - e->since_ns) / 1e9;
+        add_time(rule, e->since_ns, e->cleared_ns ? e->cleared_ns : r->end_ns);
     }
     if (table >= 0)
         a->events_lost += tablefile_head(file)->table[table].refused;

@@ -31,8 +31,9 @@ struct alert_rule_state {
     const char *op;   /* ">" … */
     double threshold, duration_s;
     uint64_t compared, fired;
-    double fired_s; /* all its alerts together; NaN: from the trace, or none */
-    double peak;    /* the worst of them; NaN */
+    double fired_s; /* time with an alert of any subject; NaN: none, or the trace's */
+    int64_t fired_till; /* where that time ends */
+    double peak;        /* the worst of them; NaN */
     bool from_trace;
     const char *unheard; /* why it could not fire; "" when it could */
 };
