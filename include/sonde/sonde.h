@@ -443,11 +443,12 @@ struct sonde_alert {
     double seconds; /* how long the condition has held */
     int active;     /* 1: it fires now; 0: it is over */
 };
-/* Calls fn(alert, arg) on the sampling thread when the condition has held for DURATION
- * and again when it is over; the alert is borrowed for the call. A value that sways
- * around the threshold is one alert: it is over when it has been 5 % on the good side
- * for half of DURATION and two samples. Returns 0; −EINVAL when the expression cannot be
- * understood (sonde_alert_error() says where and why); −ENOSPC after 64 of them. */
+/* Calls fn(alert, arg) on the sampling thread, between rounds, when the condition has
+ * held for DURATION and again when it is over; the alert is borrowed for the call, which
+ * may ask for values but not stop the monitors. A value that sways around the threshold
+ * is one alert: it is over when it has been 5 % on the good side for half of DURATION and
+ * two samples. Returns 0; −EINVAL when the expression cannot be understood
+ * (sonde_alert_error() says where and why); −ENOSPC after 64 of them. */
 SONDE_API int sonde_alert_add(const char *expression,
                               void (*fn)(const struct sonde_alert *alert, void *arg),
                               void *arg);

@@ -11,7 +11,13 @@
 #include "base/error.h"
 #include "trace/tables.h"
 
-enum { RULES_MAX = 64, STATES_MAX = 1024, TABLE_RULES = 1, TABLE_ALERTS = 2 };
+enum {
+    RULES_MAX = 64,
+    STATES_MAX = 1024,
+    CALLS_MAX = 256,
+    TABLE_RULES = 1,
+    TABLE_ALERTS = 2
+};
 
 static const double MARGIN = 0.05;           /* of the threshold, to be well again */
 static const uint64_t PAUSE_NS = 2000000000; /* at least this is a pause */
@@ -41,6 +47,12 @@ struct state {
     struct alert_row own;
 };
 
+/* Somebody is to be called. Texts are the rule's and the state's, which stay. */
+struct pending {
+    const struct rule *rule;
+    struct sonde_alert alert;
+};
+
 struct alerts {
     struct monitor_sink sink;
     struct monitor_sink *next;
@@ -48,9 +60,10 @@ struct alerts {
     unsigned cores;
     uint64_t interval_ns, now_ns;
     uint64_t resumed_ns; /* end of the last pause; 0: none */
-    size_t rule_count, state_count;
+    size_t rule_count, state_count, call_count;
     struct rule rules[RULES_MAX];
     struct state states[STATES_MAX];
+    struct pending calls[CALLS_MAX];
 };
 
 /* ---- Comparing --------------------------------------------------------------------- */
@@ -92,11 +105,15 @@ static double worse(const struct alert_rule *r, double a, double b)
 
 /* ---- Telling ------------------------------------------------------------------------- */
 
-static void call(const struct rule *r, const struct state *s, bool active)
+/* Not at once: whoever samples may hold a lock that the function needs as well. */
+static void call_later(struct alerts *a, const struct rule *r, const struct state *s,
+                       bool active)
 {
-    if (!r->fn)
+    if (!r->fn || a->call_count == CALLS_MAX)
         return;
-    const struct sonde_alert alert = {
+    struct pending *call = &a->calls[a->call_count++];
+    call->rule = r;
+    call->alert = (struct sonde_alert){
         .expression = r->is.text,
         .metric = r->is.metric,
         .subject = s->subject,
@@ -107,7 +124,13 @@ static void call(const struct rule *r, const struct state *s, bool active)
         .seconds = (double)(s->last_ns - s->since_ns) / 1e9,
         .active = active,
     };
-    r->fn(&alert, r->arg);
+}
+
+void alerts_deliver(struct alerts *a)
+{
+    for (size_t i = 0; i < a->call_count; i++)
+        a->calls[i].rule->fn(&a->calls[i].alert, a->calls[i].rule->arg);
+    a->call_count = 0;
 }
 
 static uint32_t keep_text(struct alerts *a, const char *text)
@@ -131,16 +154,16 @@ static void fire(struct alerts *a, struct rule *r, struct state *s)
     };
     __atomic_store_n(&s->row->key, 1, __ATOMIC_RELEASE);
     r->row->fired++;
-    call(r, s, true);
+    call_later(a, r, s, true);
 }
 
-static void end(const struct rule *r, struct state *s, uint64_t when_ns,
-                enum alert_end how)
+static void end(struct alerts *a, const struct rule *r, struct state *s,
+                uint64_t when_ns, enum alert_end how)
 {
     if (s->fired_ns) {
         s->row->end = how;
         __atomic_store_n(&s->row->cleared_ns, when_ns, __ATOMIC_RELEASE);
-        call(r, s, false);
+        call_later(a, r, s, false);
     }
     s->fired_ns = s->since_ns = s->good_ns = 0;
     s->good_count = 0;
@@ -174,7 +197,7 @@ static void while_fired(struct alerts *a, struct rule *r, struct state *s)
     if (!s->good_ns)
         s->good_ns = a->now_ns;
     if (++s->good_count >= 2 && a->now_ns - s->good_ns >= r->is.duration_ns / 2)
-        end(r, s, s->good_ns, ALERT_CLEARED);
+        end(a, r, s, s->good_ns, ALERT_CLEARED);
 }
 
 static void take(struct alerts *a, struct rule *r, struct state *s, double value)
@@ -294,7 +317,7 @@ static void end_vanished(struct alerts *a)
         const uint64_t seen_ns = s->last_ns > a->resumed_ns ? s->last_ns
                                                             : a->resumed_ns;
         if ((s->fired_ns || s->since_ns) && a->now_ns - seen_ns > patience(a, s))
-            end(&a->rules[s->rule], s, s->last_ns, ALERT_VANISHED);
+            end(a, &a->rules[s->rule], s, s->last_ns, ALERT_VANISHED);
     }
 }
 

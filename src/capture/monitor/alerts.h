@@ -43,8 +43,8 @@ int alerts_new(const struct alerts_options *options, struct alerts **ret_alerts)
 void alerts_free(struct alerts *alerts);
 
 /* An expression, or "reference" for all of alert_reference. −EINVAL with the error set;
- * SONDE_E_LIMIT when there are too many. `fn` may be NULL; it is called when the rule
- * fires and when it clears, on the thread that samples. */
+ * SONDE_E_LIMIT when there are too many. `fn` may be NULL; it is called by
+ * alerts_deliver(), once when the rule has fired and once when it has cleared. */
 int alerts_add(struct alerts *alerts, const char *expression, alert_fn *fn, void *arg,
                struct alert_error *ret_error);
 size_t alerts_count(const struct alerts *alerts);
@@ -53,5 +53,8 @@ size_t alerts_count(const struct alerts *alerts);
 struct monitor_sink *alerts_sink(struct alerts *alerts, struct monitor_sink *next);
 /* A round begins. */
 void alerts_round(struct alerts *alerts, uint64_t now_ns);
+/* Calls whom there is something to tell since the last time; after a round, without
+ * locks. What does not fit until then (256) is in the file only. */
+void alerts_deliver(struct alerts *alerts);
 
 #endif

@@ -35,6 +35,7 @@ static void watch(const char *expression)
 static void set(const char *metric, const char *subject, const char *unit, double value)
 {
     sink->set(sink, metric, subject, unit, value);
+    alerts_deliver(alerts);
 }
 
 /* A second passes and the load is this. */
@@ -179,6 +180,19 @@ static void what_is_no_longer_measured_is_over(void **state)
     for (int i = 0; i < 10; i++)
         load(1);
     assert_int_equal(cleared, 1);
+    assert_near(last.value, 91, 0);
+}
+
+static void a_function_is_called_after_the_round_not_in_it(void **state)
+{
+    (void)state;
+    watch("load>10");
+    alerts_round(alerts, now_ns += 1000000000);
+    sink->set(sink, "load", "", "1", 20);
+    assert_int_equal(fired, 0);
+    alerts_deliver(alerts);
+    alerts_deliver(alerts);
+    assert_int_equal(fired, 1);
 }
 
 static void every_card_has_a_state_of_its_own(void **state)
@@ -329,6 +343,7 @@ int main(void)
         TEST(a_pause_is_not_time_in_which_the_condition_held),
         TEST(a_slow_monitor_is_no_pause),
         TEST(what_is_no_longer_measured_is_over),
+        TEST(a_function_is_called_after_the_round_not_in_it),
         TEST(every_card_has_a_state_of_its_own),
         TEST(shares_are_of_the_whole_machine),
         TEST(what_fired_is_in_the_file_at_once),
