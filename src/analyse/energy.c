@@ -116,9 +116,8 @@ static void add_up(struct energy *e)
 
 static const char *why_no_gpu(int gpus)
 {
-    return gpus > 0    ? "the cards were not measured (sonde doctor)"
-           : gpus == 0 ? "no card"
-                       : "no card was seen";
+    return gpus > 0 ? "the cards were not measured (sonde doctor)"
+                    : "no card was measured";
 }
 
 void energy_from(const struct energy_inputs *in, struct energy *ret_energy)
