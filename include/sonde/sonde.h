@@ -459,6 +459,33 @@ SONDE_API int sonde_monitor_current(const char *metric, const char *subject,
 SONDE_API int sonde_monitor_stats(const char *metric, const char *subject,
                                   struct sonde_monitor_stats *ret_stats);
 
+/* ---- Alerts ----------------------------------------------------------------
+ *
+ * An expression METRIC[ SUBJECT] OP VALUE[UNIT][:DURATION] over what the monitors
+ * measure: "cpu>80%:10s", "memory>16GiB", "gpu_memory gpu0>90%"; "reference" is a
+ * named set. They are watched while monitors sample inside this program
+ * (sonde_monitor_start()); under `sonde run` use --alert. */
+struct sonde_alert {
+    const char *expression;       /* as it was added */
+    const char *metric, *subject; /* subject "": the run or the machine */
+    const char *unit;             /* of the numbers: "percent", "MiB", "C" … */
+    double value, threshold;
+    double peak;    /* the worst value so far */
+    double seconds; /* how long the condition has held */
+    int active;     /* 1: it fires now; 0: it is over */
+};
+/* Calls fn(alert, arg) on the sampling thread, between rounds, when the condition has
+ * held for DURATION and again when it is over; the alert is borrowed for the call, which
+ * may ask for values but not stop the monitors. A value that sways around the threshold
+ * is one alert: it is over when it has been 5 % on the good side for half of DURATION and
+ * two samples. Returns 0; −EINVAL when the expression cannot be understood
+ * (sonde_alert_error() says where and why); −ENOSPC after 64 of them. */
+SONDE_API int sonde_alert_add(const char *expression,
+                              void (*fn)(const struct sonde_alert *alert, void *arg),
+                              void *arg);
+/* Of this thread's last sonde_alert_add(); "" when it went well. */
+SONDE_API const char *sonde_alert_error(void);
+
 /* ---- Measuring a function (E1) ------------------------------------------- */
 struct sonde_bench_result {
     size_t runs, warmup, outliers;

@@ -15,8 +15,9 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu",  "gpu_busy_share",  "operations.gpu", "phases.device_s", "energy",
-    "cost", "optimizer_steps", "epochs",         "ranks",           "bound_by",
+    "gpu",      "gpu_busy_share",  "operations.gpu", "phases.device_s",
+    "cost",     "optimizer_steps", "epochs",         "ranks",
+    "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -234,6 +235,28 @@ static void add_sampled(struct report *r)
         any && h->line_count && resolution ? resolution : "");
 }
 
+static void add_energy(struct report *r)
+{
+    static const char *const names[ENERGY_PARTS] = { "energy.cpu", "energy.dram",
+                                                     "energy.gpu", "energy.machine" };
+    static const enum provenance_status status[] = {
+        [ENERGY_MEASURED] = MEASURED,
+        [ENERGY_MODELLED] = MODELLED,
+        [ENERGY_UNAVAILABLE] = UNAVAILABLE,
+    };
+    const struct energy *e = &r->energy;
+    for (int p = 0; p < ENERGY_PARTS; p++)
+        add(r, names[p], status[e->part[p].status], e->part[p].method,
+            e->part[p].status == ENERGY_MODELLED ? "a factor of two" : "");
+    add(r, "energy.co2e_g", isnan(e->co2e_g) ? UNAVAILABLE : MODELLED,
+        e->off ? "switched off (--no-energy)"
+        : !e->grid_is_default
+            ? "joules × the grid's intensity as given (--grid)"
+            : "joules × 458 g CO₂e/kWh (world average of 2025, Ember, "
+              "Global Electricity Review 2026)",
+        "");
+}
+
 int provenance_write(struct report *report)
 {
     report->provenance = arena_alloc_array(&report->arena, MAX_ENTRIES,
@@ -246,6 +269,7 @@ int provenance_write(struct report *report)
     add_allocations(report);
     add_io(report);
     add_sampled(report);
+    add_energy(report);
     for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
         add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");
     return 0;

@@ -383,6 +383,24 @@ static void note_losses(struct report *r)
     buf_release(&b);
 }
 
+static bool next_series(void *arg, size_t index, struct energy_series *ret_series)
+{
+    const struct report_monitors *m = arg;
+    if (index >= m->series_count)
+        return false;
+    const struct report_series *s = &m->series[index];
+    *ret_series = (struct energy_series){
+        .metric = s->metric,
+        .subject = s->subject,
+        .last = s->last,
+        .average = s->avg,
+        .covered_s = s->point_count
+                         ? s->points[s->point_count - 1].t_s - s->points[0].t_s
+                         : 0,
+    };
+    return true;
+}
+
 static int derive(struct report *r)
 {
     find_span(r);
@@ -410,6 +428,10 @@ static int derive(struct report *r)
         rc = io_read(r);
     if (rc == 0)
         rc = functions_read(r->run->dir, &r->arena, &r->hot);
+    if (rc == 0)
+        rc = alerts_read(r);
+    if (rc == 0)
+        energy_read(r, &(struct energy_source){ next_series, &r->monitors });
     if (rc == 0)
         rc = verdict_write(r);
     if (rc == 0)

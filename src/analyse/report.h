@@ -16,6 +16,8 @@
 #include "analyse/functions.h"
 #include "analyse/io.h"
 #include "analyse/monitors.h"
+#include "analyse/alerts.h"
+#include "analyse/energy.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/pyprofile.h"
@@ -110,7 +112,9 @@ struct report {
     uint64_t deep_zones, holes, names_lost, paths_lost;
     unsigned lost_reason;
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
-    struct hot_functions hot;           /* sampled CPU time */
+    struct energy energy;
+    struct alert_summary alerts;
+    struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
     struct io_report io;       /* files and sockets */
     const char *verdict, *why; /* why may be "" */

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "launch/capture_alerts.h"
 #include "launch/launch.h"
 #include "present/report/report.h"
 #include "store/list.h"
@@ -44,7 +45,9 @@ struct run_options {
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
-        no_hang;
+        no_hang, no_energy;
+    struct option_list alerts;
+    const char *grid;
 };
 
 /* --rate was not given: the level decides. */
@@ -112,6 +115,16 @@ static const struct option options[] = {
       .env = "SONDE_HANG" },
     { "no-hang", 0, OPTION_FLAG, FIELD(no_hang), .help = "do not look for hangs",
       .env = "SONDE_NO_HANG" },
+    { "alert", 0, OPTION_TEXTS, FIELD(alerts), .value = "EXPRESSION",
+      .help =
+          "tell in the report when e.g. 'cpu>80%:10s' held; 'reference' is a set of "
+          "them; may be repeated",
+      .env = "SONDE_ALERT" },
+    { "grid", 0, OPTION_TEXT, FIELD(grid), .value = "G_PER_KWH",
+      .help = "grams of CO2e per kWh of your electricity (default 458, the world's)",
+      .env = "SONDE_GRID" },
+    { "no-energy", 0, OPTION_FLAG, FIELD(no_energy), .help = "no energy, no CO2e",
+      .env = "SONDE_NO_ENERGY" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -248,6 +261,29 @@ static bool traces(const char *list, const char *item, bool *ret_ok)
     return found;
 }
 
+static bool parse_grid(const char *text, double *ret_g_per_kwh)
+{
+    char *end;
+    if (!*text || strspn(text, "0123456789.") != strlen(text))
+        return false;
+    const double value = strtod(text, &end);
+    if (*end || value > 10000)
+        return false;
+    *ret_g_per_kwh = value;
+    return true;
+}
+
+static bool check_alerts(const struct run_options *o, int *ret_status)
+{
+    char message[320];
+    for (size_t i = 0; i < o->alerts.count; i++)
+        if (!alert_expression_check(o->alerts.items[i], message, sizeof message)) {
+            *ret_status = options_fail(&command, "--alert %s", message);
+            return false;
+        }
+    return true;
+}
+
 static bool check_options(const struct run_options *o, int argc, int *ret_status)
 {
     bool trace_ok = true;
@@ -271,6 +307,13 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
                                    "say when to record: give one");
+    else if (o->grid && !parse_grid(o->grid, &(double){ 0 }))
+        *ret_status = options_fail(&command,
+                                   "--grid wants grams of CO2e per kWh, at most 10000, "
+                                   "got '%s'",
+                                   o->grid);
+    else
+        return check_alerts(o, ret_status);
     return *ret_status == 0;
 }
 
@@ -301,10 +344,14 @@ static void set_launch_options(struct launch_options *l, const struct run_option
                      .interval_ns = o->interval_ns,
                      .rate_hz = o->rate_hz == RATE_DEFAULT ? 0 : (unsigned)o->rate_hz,
                      .no_stacks = o->rate_hz == 0,
-                     .memory_limit = o->memory_limit },
+                     .memory_limit = o->memory_limit,
+                     .no_energy = o->no_energy,
+                     .alerts = o->alerts.items,
+                     .alert_count = o->alerts.count },
     };
     bool ok;
     l->capture.no_preload = o->no_preload;
+    l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
     l->capture.trace_io = traces(o->trace, "io", &ok);
     if (o->steps.text) {

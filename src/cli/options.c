@@ -34,6 +34,7 @@ static const char *const kind_wants[] = {
     [OPTION_SECONDS] = "a duration such as 30s or 5m",
     [OPTION_RANGE] = "a range such as 100:200",
     [OPTION_PAIRS] = "key=value",
+    [OPTION_TEXTS] = "a text",
 };
 
 int options_fail(const struct command *command, const char *fmt, ...)
@@ -81,6 +82,16 @@ static int add_pair(const char *text, struct option_list *list)
     return 0;
 }
 
+static int add_text(const char *text, struct option_list *list)
+{
+    if (!*text)
+        return -EINVAL;
+    if (list->count == OPTION_LIST_MAX)
+        return -ERANGE;
+    list->items[list->count++] = text;
+    return 0;
+}
+
 static int set_value(const struct option *o, const char *text, void *field)
 {
     switch (o->kind) {
@@ -103,6 +114,8 @@ static int set_value(const struct option *o, const char *text, void *field)
         return set_choice(o, text, field);
     case OPTION_PAIRS:
         return add_pair(text, field);
+    case OPTION_TEXTS:
+        return add_text(text, field);
     }
     return -EINVAL;
 }
@@ -123,7 +136,7 @@ static bool apply(struct parser *p, const struct option *o, const char *source,
     if (rc == 0)
         return true;
     struct buf wants = BUF_INIT;
-    if (rc == -ERANGE && o->kind == OPTION_PAIRS)
+    if (rc == -ERANGE && (o->kind == OPTION_PAIRS || o->kind == OPTION_TEXTS))
         buf_printf(&wants, "at most %d of them", OPTION_LIST_MAX);
     else if (o->kind == OPTION_CHOICE)
         put_choices(&wants, o);

@@ -54,6 +54,7 @@ enum option_kind {
     OPTION_RANGE,    /* struct option_range */
     OPTION_CHOICE,   /* int: index in `choices` */
     OPTION_PAIRS,    /* struct option_list of "key=value"; may be repeated */
+    OPTION_TEXTS,    /* struct option_list of any texts; may be repeated */
 };
 
 struct option {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "capture/monitor/sampler.h"
+#include "launch/capture_alerts.h"
 #include "launch/capture_list.h"
 #include "launch/family.h"
 
@@ -69,7 +70,10 @@ static int start(void *state, const struct capture_context *context)
         .pid = (uint32_t)context->pid,
         .keep_secrets = !context->redact,
     };
-    return sampler_new(&sampler, &m->sampler);
+    int rc = sampler_new(&sampler, &m->sampler);
+    if (rc == 0)
+        sampler_watch(m->sampler, alerts_attach(sampler_sink(m->sampler)));
+    return rc;
 }
 
 static void look(struct monitors *m, uint64_t now)
@@ -84,6 +88,7 @@ static void look(struct monitors *m, uint64_t now)
         if (p->exit_known && p->last_ns == now)
             sampler_ended(m->sampler, &id, p->exit_status);
     }
+    alerts_round_begins(now);
     sampler_round(m->sampler, now, m->living, count);
 }
 

@@ -21,7 +21,8 @@ struct capture_options {
     uint64_t interval_ns;       /* of monitors; 0: 1 s */
     unsigned rate_hz;           /* of stacks; 0: the level's default */
     bool trace_alloc, trace_io; /* every event, not only counters */
-    double grid_g_per_kwh;      /* 0: the default */
+    bool grid_given;            /* else the default */
+    double grid_g_per_kwh;
     const char *const *alerts;
     size_t alert_count;
     uint64_t memory_limit; /* bytes for the whole tree; 0: none */

@@ -421,13 +421,6 @@ static void search_all(struct family *f, uint64_t now_ns)
 
 /* ---- Looking ------------------------------------------------------------------------- */
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* A thousandth of the time, between a fifth of a second and what was asked for. */
 static uint64_t pause_after_scan(const struct family *f, uint64_t cost_ns)
 {

@@ -55,6 +55,7 @@ void run_meta_init(struct run_meta *ret_meta)
         .minor_faults = NAN,
         .major_faults = NAN,
         .supervisor_cpu_s = NAN,
+        .grid_g_per_kwh = NAN,
         .supervisor_rss_mb = NAN,
     };
 }
@@ -224,6 +225,9 @@ static void parse_machine(const json_t *root, struct arena *a, struct run_meta *
     const json_t *overhead = json_object_get(root, "overhead");
     m->supervisor_cpu_s = get_number(overhead, "supervisor_cpu_s");
     m->supervisor_rss_mb = get_number(overhead, "supervisor_rss_mb");
+    const json_t *options = json_object_get(root, "options");
+    m->energy_off = json_is_false(json_object_get(options, "energy"));
+    m->grid_g_per_kwh = get_number(options, "grid_g_per_kwh");
 }
 
 static void parse_identity(const json_t *root, struct arena *a, struct run_meta *m)

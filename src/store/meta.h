@@ -59,6 +59,8 @@ struct run_meta {
     double memory_mb;
     double cpu_user_s, cpu_system_s, max_rss_mb, minor_faults, major_faults;
     double supervisor_cpu_s, supervisor_rss_mb;
+    bool energy_off;       /* --no-energy */
+    double grid_g_per_kwh; /* --grid; NaN: the default */
     struct json_t
         *root; /* the whole document for what is passed on as it is; may be NULL */
 };

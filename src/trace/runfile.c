@@ -265,6 +265,9 @@ static void put_options(struct json_writer *w, const struct runfile *f)
     put_seconds(w, "duration_s", f->duration_ns);
     put_seconds(w, "timeout_s", f->timeout_ns);
     put_text(w, "steps", f->steps);
+    json_key(w, "energy");
+    json_put_bool(w, !f->no_energy);
+    put_number(w, "grid_g_per_kwh", f->grid_given ? f->grid_g_per_kwh : NAN);
     json_object_end(w);
 }
 

@@ -69,6 +69,8 @@ struct runfile {
     double supervisor_cpu_s, supervisor_rss_mb; /* NaN: not measured */
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
     const char *steps;
+    bool no_energy, grid_given;
+    double grid_g_per_kwh; /* when given */
     bool lossy, redact;
     bool attached; /* to a program that ran already: its end is not ours to see */
     char *notes[RUNFILE_NOTES]; /* owned */

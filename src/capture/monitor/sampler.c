@@ -15,6 +15,7 @@ static const uint64_t EARLY_NS = 10000000;
 
 struct sampler {
     struct monitor_sink sink; /* first: monitors give it back to us */
+    struct monitor_sink *to;  /* what monitors get: ours, or somebody's in front */
     struct tables tables;
     struct series_store series;
     struct procrows procrows;
@@ -159,6 +160,7 @@ int sampler_new(const struct sampler_options *o, struct sampler **ret_sampler)
     if (!s)
         return -ENOMEM;
     s->sink = (struct monitor_sink){ on_set, on_unavailable, on_set_process, on_total };
+    s->to = &s->sink;
     s->roots = o->roots;
     if (!s->roots.run_dir)
         s->roots.run_dir = o->dir;
@@ -201,8 +203,18 @@ static void sample_one(struct sampler *s, size_t i, struct monitor_round *round)
         return;
     round->elapsed_ns = last ? round->now_ns - last : 0;
     s->weight_s = (double)round->elapsed_ns / 1e9;
-    ops->sample(s->monitor[i].state, round, &s->sink);
+    ops->sample(s->monitor[i].state, round, s->to);
     s->monitor[i].last_ns = round->now_ns;
+}
+
+struct monitor_sink *sampler_sink(struct sampler *s)
+{
+    return &s->sink;
+}
+
+void sampler_watch(struct sampler *s, struct monitor_sink *in_front)
+{
+    s->to = in_front;
 }
 
 void sampler_round(struct sampler *s, uint64_t now_ns,

@@ -40,6 +40,11 @@ struct sampler;
 int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler);
 void sampler_free(struct sampler *sampler);
 
+/* For who wants to see every value: a sink that passes everything on to the sampler's
+ * own. It must outlive the sampler. */
+struct monitor_sink *sampler_sink(struct sampler *sampler);
+void sampler_watch(struct sampler *sampler, struct monitor_sink *in_front);
+
 /* Samples everything that is due. The order of processes that stay must not change. */
 void sampler_round(struct sampler *sampler, uint64_t now_ns,
                    const struct monitor_process *processes, size_t count);

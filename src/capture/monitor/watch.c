@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/monitor/alert_api.h"
+#include "capture/monitor/alerts.h"
 #include "capture/monitor/sampler.h"
 #include "record/copies.h"
 #include "record/recorder.h"
@@ -28,6 +30,7 @@ static struct watch {
     pthread_t thread;
     int stop; /* atomic */
     struct sampler *sampler;
+    struct alerts *alerts; /* of sonde_alert_add(); NULL: could not be made */
     struct monitor_process self;
 } watch;
 
@@ -58,11 +61,19 @@ static void notice_fork(void)
         watch = (struct watch){ .pid = getpid() };
 }
 
+/* Callbacks come without the lock: they may ask for values. */
 static void make_round(void)
 {
+    const uint64_t now = now_ns();
+    if (watch.alerts) {
+        (void)alert_api_attach(watch.alerts);
+        alerts_round(watch.alerts, now);
+    }
     take();
-    sampler_round(watch.sampler, now_ns(), &watch.self, 1);
+    sampler_round(watch.sampler, now, &watch.self, 1);
     give();
+    if (watch.alerts)
+        alerts_deliver(watch.alerts);
 }
 
 /* Naps, so that stopping is not kept waiting; at most 20 ms too long. */
@@ -98,6 +109,22 @@ static int start_thread(void)
     return -rc;
 }
 
+/* Watching goes on without them. */
+static void start_alerts(const struct sampler_options *o)
+{
+    const struct alerts_options options = { .dir = o->dir,
+                                            .control = o->control,
+                                            .interval_ns = o->interval_ns };
+    if (watch.alerts) {
+        alert_api_detach(watch.alerts);
+        alerts_free(watch.alerts);
+        watch.alerts = NULL;
+    }
+    if (alerts_new(&options, &watch.alerts) == 0)
+        sampler_watch(watch.sampler,
+                      alerts_sink(watch.alerts, sampler_sink(watch.sampler)));
+}
+
 int watch_start(uint64_t interval_ns)
 {
     notice_fork();
@@ -121,6 +148,7 @@ int watch_start(uint64_t interval_ns)
     int rc = sampler_new(&options, &watch.sampler);
     if (rc < 0)
         return rc;
+    start_alerts(&options);
     make_round(); /* current values are there when we return */
     watch.stop = 0;
     rc = start_thread();

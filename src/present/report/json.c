@@ -330,14 +330,9 @@ static void put_notes(struct json_writer *w, const struct report *r)
 static void put_not_captured(struct json_writer *w, const struct report *r)
 {
     static const char *const groups[] = { "gpu", "cost", NULL };
-    static const char *const energy[] = { "joules", "co2e_g", "source", NULL };
     fields_of_python(w, r);
     fields_of_io(w, r);
     field_nulls(w, groups);
-    json_key(w, "energy");
-    json_object_begin(w);
-    field_nulls(w, energy);
-    json_object_end(w);
     field_empty_array(w, "bottlenecks");
     field_empty_array(w, "recommendations");
 }
@@ -365,6 +360,8 @@ int report_json(const struct report *report, const struct report_style *style,
     fields_of_allocations(&w, report);
     put_not_captured(&w, report);
     fields_of_monitors(&w, report);
+    fields_of_energy(&w, report);
+    fields_of_alerts(&w, report);
     put_open(&w, report);
     put_provenance(&w, report);
     put_notes(&w, report);

@@ -24,6 +24,10 @@ void field_empty_array(struct json_writer *w, const char *key);
 void field_from_run(struct json_writer *w, const struct json_t *root, const char *group,
                     const char *key);
 
+/* energy.c: energy; alerts that fired and the rules behind them. */
+void fields_of_energy(struct json_writer *w, const struct report *r);
+void fields_of_alerts(struct json_writer *w, const struct report *r);
+
 /* jsonops.c: operations, components, steps over time, counters. */
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);

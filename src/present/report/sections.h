@@ -41,6 +41,10 @@ void section_python(struct page *page, const struct report *r, bool full);
 
 /* machine.c: what the run did to the machine. */
 void section_machine(struct page *page, const struct report *r);
+/* energy.c */
+void section_energy(struct page *page, const struct report *r,
+                    const struct limits *limits);
+void section_alerts(struct page *page, const struct report *r);
 
 /* At most max_rows operations; 0: all the style lets through. */
 int section_operations(struct page *page, const struct report *r,

@@ -45,11 +45,13 @@ static void halves_print(struct halves *h, const struct report *r,
     section_phases(&h->before, r, limits);
     section_end(&h->after, r, limits);
     section_metrics(&h->after, r, limits);
+    section_alerts(&h->after, r);
     section_python(&h->after, r, style->full);
     section_functions(&h->after, r, limits);
     section_machine(&h->after, r);
     section_memory(&h->after, r, style);
     section_io(&h->after, r, limits);
+    section_energy(&h->after, r, limits);
     if (style->full) {
         section_processes(&h->after, r);
         section_watched(&h->after, r);
