@@ -9,13 +9,17 @@
 #include "capture/interpose/io.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 struct io_state *io;
 
-enum { READING_FIRST = 100 }; /* thousandths of a second until the first reading */
+enum {
+    READING_FIRST = 10, /* the first reading comes after a tenth of a second */
+    PATIENCE = 10000,   /* how often to yield while another thread sets things up */
+};
 
 static long missing(void)
 {
@@ -138,11 +142,23 @@ static int make_tables(struct io_state *s)
     return 0;
 }
 
+/* A second, roughly: to measure it would take a millisecond of every process. */
+static uint64_t about_a_second(void)
+{
+#if defined(__aarch64__)
+    uint64_t per_second;
+    __asm__("mrs %0, cntfrq_el0" : "=r"(per_second));
+    return per_second;
+#else
+    return ticks_source() == TICKS_TSC ? 2500000000u : 1000000000u;
+#endif
+}
+
 static void start_clocks(struct io_state *s)
 {
     const uint64_t now = io_ticks();
-    s->second = (uint64_t)(ticks_per_ns() * 1e9);
-    s->next_reading = now + s->second / 1000 * READING_FIRST;
+    s->second = about_a_second();
+    s->next_reading = now + s->second / READING_FIRST;
     s->process->series_ticks = s->second / 10;
     s->process->series_start = now;
     uint64_t own[2];
@@ -158,8 +174,11 @@ bool io_set_up(void)
 {
     static int32_t making; /* the pid: a child that forked meanwhile is not kept out */
     const int32_t pid = (int32_t)syscall(SYS_getpid);
-    if (__atomic_exchange_n(&making, pid, __ATOMIC_ACQUIRE) == pid)
-        return false; /* another thread is at it: its calls count, this one does not */
+    for (int n = 0; __atomic_exchange_n(&making, pid, __ATOMIC_ACQUIRE) == pid; n++) {
+        if (n == PATIENCE)
+            return false;
+        (void)sched_yield(); /* another thread is at it, and needs nothing from us */
+    }
     struct io_state *s = io ? io : inside_wiped(sizeof *s);
     if (s && !s->on && !s->broken) {
         s->pid = pid;
