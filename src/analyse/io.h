@@ -45,19 +45,19 @@ struct io_by_zone {
 };
 
 struct io_report {
-    bool captured; /* any process left a table */
+    bool captured;         /* any process left a table */
     struct io_path *paths; /* most time first */
     size_t path_count;
     struct io_by_zone *zones; /* most time first */
     size_t zone_count;
     struct io_sum total[2];
-    uint64_t processes; /* that left tables */
-    double coverage; /* seen / kernel; NaN: not known */
+    uint64_t processes;       /* that left tables */
+    double coverage;          /* seen / kernel; NaN: not known */
     const char *coverage_why; /* "" while it is at least 95 % */
     uint64_t seen[2], kernel[2];
     uint64_t opens, closes, open_errors, open_at_end, open_most;
     double open_ns;
-    bool open_grows; /* the number of open descriptors rose throughout */
+    bool open_grows;      /* the number of open descriptors rose throughout */
     uint64_t small_reads; /* of regular files, below 4 KiB, … */
     uint64_t file_reads;  /* … of so many that moved bytes */
     uint64_t events, events_dropped, files_refused;

@@ -14,10 +14,10 @@
 enum { MAX_ENTRIES = 64 };
 
 static const char *const not_captured[] = {
-    "gpu",       "gpu_busy_share", "operations.gpu", "phases.device_s",
-    "functions", "lines",          "allocations",
-    "monitors",  "energy",         "cost",           "optimizer_steps",
-    "epochs",    "ranks",          "bound_by",
+    "gpu",       "gpu_busy_share", "operations.gpu",  "phases.device_s",
+    "functions", "lines",          "allocations",     "monitors",
+    "energy",    "cost",           "optimizer_steps", "epochs",
+    "ranks",     "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -127,9 +127,10 @@ static void add_io(struct report *r)
         "64 KiB: the kernel maps cached neighbours too");
     const bool known = isfinite(io->coverage);
     add(r, "io.coverage", known ? MEASURED : UNAVAILABLE,
-        known ? "bytes seen / rchar + wchar of /proc/self/io, each process at its end or "
-                "within its last second"
-              : io->coverage_why,
+        known
+            ? "bytes seen / rchar + wchar of /proc/self/io, each process at its end or "
+              "within its last second"
+            : io->coverage_why,
         "");
 }
 

@@ -398,7 +398,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_output_and_status_are_the_same(tmp_path, name):
-    first = COMMANDS[name].split()[0]
+    first = "bash" if name in ("bash", "read-eof", "closed", "full") else COMMANDS[name].split()[0]
     if not shutil.which(first):
         pytest.skip(f"no {first} here")
 

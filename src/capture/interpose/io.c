@@ -8,6 +8,7 @@
  */
 #include "capture/interpose/io.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -37,6 +38,19 @@ void *io_real(const char *name)
     return real ? real : (void *)missing;
 }
 
+extern const struct io_real_entry __start_io_reals[], __stop_io_reals[];
+
+__attribute__((constructor)) static void find_reals(void)
+{
+    for (const struct io_real_entry *e = __start_io_reals; e < __stop_io_reals; e++)
+        if (!*e->pointer)
+            *e->pointer = io_real(e->name);
+    /* This libc has not all of them; the program is not to find our failures. */
+    inside_busy++;
+    (void)dlerror();
+    inside_busy--;
+}
+
 /* ---- /proc/self/io -------------------------------------------------------------------- */
 
 static uint64_t number_after(const char *text, const char *name)
@@ -52,8 +66,8 @@ static uint64_t number_after(const char *text, const char *name)
 static int read_proc_io(struct io_state *s, uint64_t ret_chars[2], uint64_t ret_own[2])
 {
     char text[512];
-    const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/io",
-                            O_RDONLY | O_CLOEXEC, 0);
+    const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/io", O_RDONLY | O_CLOEXEC,
+                            0);
     if (fd < 0)
         return errno;
     const long n = syscall(SYS_read, fd, text, sizeof text - 1);
@@ -63,8 +77,7 @@ static int read_proc_io(struct io_state *s, uint64_t ret_chars[2], uint64_t ret_
     text[n] = '\0';
     ret_chars[0] = number_after(text, "rchar: ");
     ret_chars[1] = number_after(text, "wchar: ");
-    ret_own[0] = s->own[IO_READ] +
-                 __atomic_load_n(&inside_own_bytes, __ATOMIC_RELAXED);
+    ret_own[0] = s->own[IO_READ] + __atomic_load_n(&inside_own_bytes, __ATOMIC_RELAXED);
     ret_own[1] = s->own[IO_WRITE];
     io_add(&s->own[IO_READ], (uint64_t)n, false);
     return 0;
@@ -105,9 +118,9 @@ void io_take_reading(uint64_t now)
 {
     struct io_state *s = io;
     uint64_t due = __atomic_load_n(&s->next_reading, __ATOMIC_RELAXED);
-    if (now <= due || !__atomic_compare_exchange_n(&s->next_reading, &due,
-                                                   now + s->second, false,
-                                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (now <= due ||
+        !__atomic_compare_exchange_n(&s->next_reading, &due, now + s->second, false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return;
     const int saved = errno;
     inside_busy++;
@@ -292,8 +305,9 @@ void io_event(const struct io_call *c, enum io_direction d, enum io_way way,
     inside_busy++; /* tables_append() takes a lock: handlers keep out */
     struct io_event_row *e = tables_append(&io->tables, IO_TABLES_EVENTS, &index);
     if (e) {
-        e->file = c->row == io->other ? 0 : c->alone ? c->fd->index
-                                                      : c->fd->shared_index;
+        e->file = c->row == io->other ? 0
+                  : c->alone          ? c->fd->index
+                                      : c->fd->shared_index;
         e->way = (uint8_t)way;
         e->direction = (uint8_t)d;
         e->thread = (uint16_t)inside_thread();

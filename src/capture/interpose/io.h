@@ -47,8 +47,19 @@
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
-/* A pointer to the real function of this name, found when first used. */
-#define REAL_OF(name) static __typeof__(name) *real_##name
+/* A pointer to the real function of this name. All are looked up by our constructor:
+ * later it might be in a signal handler or in the child of a process with threads, where
+ * the loader's lock must not be waited for. Before, they are looked up when used. */
+struct io_real_entry {
+    const char *name;
+    void **pointer;
+};
+#define REAL_OF(name_)                                                                 \
+    static __typeof__(name_) *real_##name_;                                            \
+    __attribute__((section("io_reals"),                                                \
+                   used)) static const struct io_real_entry entry_##name_ = {          \
+        #name_, (void **)&real_##name_                                                 \
+    }
 #define REAL(name)                                                                     \
     (__extension__({                                                                   \
         if (UNLIKELY(!real_##name))                                                    \
@@ -72,7 +83,7 @@ enum {
 #define IO_NO_PLACE (UINT64_MAX - 1)
 
 enum io_fd_flag {
-    IO_FD_OPENED = 1,  /* by this process, and seen: its close counts */
+    IO_FD_OPENED = 1, /* by this process, and seen: its close counts */
     IO_FD_ASIDE = 2,  /* Sonde's own: not counted */
     IO_FD_LOOKED = 4, /* the page cache was looked at, or need not be */
 };
@@ -81,10 +92,10 @@ enum io_fd_flag {
 struct io_fd {
     struct io_file_row *row;    /* counts of thread `owner` */
     struct io_file_row *shared; /* counts of all others; NULL until there are any */
-    FILE *stream;       /* known to be open on it */
-    uint64_t pending;   /* bytes that FILE held when we last looked */
-    uint64_t pos;       /* the file's position, as far as calls tell */
-    uint64_t expect[2]; /* where the last read and the last write ended */
+    FILE *stream;               /* known to be open on it */
+    uint64_t pending;           /* bytes that FILE held when we last looked */
+    uint64_t pos;               /* the file's position, as far as calls tell */
+    uint64_t expect[2];         /* where the last read and the last write ended */
     uint32_t index, shared_index;
     uint16_t owner;
     uint8_t flags, io_class;
@@ -106,9 +117,9 @@ struct io_state {
     uint32_t on;   /* 0: not set up (or wiped by a fork) */
     uint32_t lock; /* over rows, zones, maps; held for an instant, never over calls */
     int32_t pid;
-    uint32_t broken;   /* no file could be made: pass everything through */
-    uint32_t trace;    /* every event */
-    uint32_t stream_top; /* no FILE is known beyond this descriptor */
+    uint32_t broken;       /* no file could be made: pass everything through */
+    uint32_t trace;        /* every event */
+    uint32_t stream_top;   /* no FILE is known beyond this descriptor */
     uint64_t next_reading; /* ticks */
     uint64_t second;       /* in ticks */
     uint64_t base[2];      /* rchar, wchar at the start */

@@ -49,7 +49,8 @@ static const char *order_words(const struct io_path *p)
 {
     const struct io_sum *sum = &p->side[p->side[1].calls > p->side[0].calls];
     const double share = io_sequential_share(sum);
-    if (p->io_class != IO_CLASS_FILE || isnan(share) || sum->calls - sum->sizes[0] < FEW)
+    if (p->io_class != IO_CLASS_FILE || isnan(share) ||
+        sum->calls - sum->sizes[0] < FEW)
         return io_class_name(p->io_class);
     return share >= 0.9 ? "sequential" : share <= 0.5 ? "random" : "mixed";
 }

@@ -19,7 +19,7 @@ static void put_percentiles(struct json_writer *w, const char *key,
 
 static void put_sizes(struct json_writer *w, const char *key, const struct io_sum *sum)
 {
-    static const char *const names[IO_SIZES] = { "0",     "<512",  "<4Ki", "<16Ki",
+    static const char *const names[IO_SIZES] = { "0",     "<512",   "<4Ki", "<16Ki",
                                                  "<64Ki", "<256Ki", "<1Mi", ">=1Mi" };
     json_key(w, key);
     json_object_begin(w);
@@ -41,10 +41,10 @@ static void put_side(struct json_writer *w, const char *const key[5],
 /* How it was read and written. */
 static void put_ways(struct json_writer *w, uint64_t ways)
 {
-    static const char *const names[IO_WAY_COUNT] = {
-        "read", "pread", "stdio", "message", "sendfile", "splice",
-        "mmap", "sync",  "open",  "close",   "seek",     "connect"
-    };
+    static const char *const names[IO_WAY_COUNT] = { "read",    "pread",    "stdio",
+                                                     "message", "sendfile", "splice",
+                                                     "mmap",    "sync",     "open",
+                                                     "close",   "seek",     "connect" };
     json_key(w, "ways");
     json_array_begin(w);
     for (int i = 0; i < IO_WAY_COUNT; i++)
@@ -146,9 +146,9 @@ static void put_captured(struct json_writer *w, const struct io_report *io)
         put_zone(w, &io->zones[i]);
     json_array_end(w);
     put_descriptors(w, io);
-    field_number(w, "small_read_share",
-                 io->file_reads ? (double)io->small_reads / (double)io->file_reads : NAN,
-                 6);
+    field_number(
+        w, "small_read_share",
+        io->file_reads ? (double)io->small_reads / (double)io->file_reads : NAN, 6);
     field_uint(w, "processes", io->processes);
     field_uint(w, "events", io->events);
     field_uint(w, "events_dropped", io->events_dropped);

@@ -112,8 +112,8 @@ static int cancelled(void)
         if (result != PTHREAD_CANCELED)
             fail("not cancelled");
     }
-    if (write(ends[1], "still there\n", 12) != 12 || !fgets(line, sizeof line, shared) ||
-        strcmp(line, "still there\n") != 0)
+    if (write(ends[1], "still there\n", 12) != 12 ||
+        !fgets(line, sizeof line, shared) || strcmp(line, "still there\n") != 0)
         fail("the FILE is locked or broken");
     return 0;
 }
