@@ -2,6 +2,7 @@
  *
  *     io.c         the state of this process, its file of tables, readings, the end
  *     io_rows.c    paths and zones get rows
+ *     io_vfork.c   whether a thread is in a child of vfork
  *     io_fds.c     open, close, dup, pipe …: what a descriptor is
  *     io_calls.c   read and write families
  *     io_copy.c    sendfile, copy_file_range, splice, fsync
@@ -26,8 +27,7 @@
  *
  * Everything lives in memory that the kernel wipes in the child of a fork: a child
  * starts with no file, no rows and no known descriptors, and finds out anew. A child of
- * vfork shares this memory with its parent; that is why all that changes what a
- * descriptor is asks for the pid first (io_fds.c).
+ * vfork shares this memory with its parent and changes nothing in it (io_vfork.c).
  */
 #ifndef SONDE_CAPTURE_INTERPOSE_IO_H
 #define SONDE_CAPTURE_INTERPOSE_IO_H
@@ -276,6 +276,14 @@ void io_resolve_shared(struct io_fd *f);
 /* Looks at the page cache, once per row. */
 void io_look(struct io_fd *f, int fd);
 struct io_zone *io_zone_resolve(uint32_t zone);
+
+/* Whether this thread runs in a child of vfork (io_vfork.c). */
+extern THREAD_LOCAL uint32_t io_vforked;
+bool io_in_vfork_slow(void);
+static inline bool io_in_vfork(void)
+{
+    return UNLIKELY(io_vforked) && io_in_vfork_slow();
+}
 
 static inline void io_lock(struct io_state *s)
 {

@@ -1,10 +1,8 @@
 /* io_fds.c: what a descriptor is: open, dup, pipe, close.
  *
  * Numbers are reused at once and by any thread, so what we know about a number is
- * forgotten before its close and set after the call that gave it. A child of vfork runs
- * in its parent's memory with descriptors of its own; whatever it opens and closes must
- * not be noted there: each change asks for the pid (a system call of 70 ns beside one of
- * several hundred).
+ * forgotten before its close and set after the call that gave it. What a child of vfork
+ * opens and closes is not noted: it runs in its parent's memory (io_vfork.c).
  *
  * open_now and the series over time count what this process opened and has not closed.
  */
@@ -14,7 +12,6 @@
 #include <stdarg.h>
 #include <string.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* As libc exports them for fortified programs; no header does. */
@@ -25,16 +22,11 @@ int __openat64_2(int dir, const char *path, int flags);
 
 /* ---- Noting it ---------------------------------------------------------------------------- */
 
-static bool in_this_process(const struct io_state *s)
-{
-    return s->pid == (int32_t)syscall(SYS_getpid);
-}
-
 /* What is known about a number, for those who change it; NULL where nothing is kept. */
 static struct io_fd *known(int fd)
 {
     struct io_state *s = io;
-    if (inside_busy || !s || !s->on || (unsigned)fd >= IO_FDS || !in_this_process(s))
+    if (inside_busy || !s || !s->on || (unsigned)fd >= IO_FDS || io_in_vfork())
         return NULL;
     return &s->fd[fd];
 }
@@ -91,7 +83,7 @@ static void forget(struct io_fd *f)
 void io_closing(int fd)
 {
     struct io_fd *f = io && io->on && (unsigned)fd < IO_FDS ? &io->fd[fd] : NULL;
-    if (!f || (!f->row && !f->flags)) /* never met: no need to ask for the pid */
+    if (!f || (!f->row && !f->flags)) /* never met */
         return;
     f = known(fd);
     if (!f)
@@ -117,7 +109,7 @@ void io_opened(int fd, const char *path, uint64_t start, const void *caller)
     struct io_state *s = io;
     if (!s && io_set_up())
         s = io;
-    if (s && s->on && in_this_process(s)) {
+    if (s && s->on && !io_in_vfork()) {
         struct io_fd *f = &s->fd[fd];
         forget(f);
         if (is_sondes(caller))
