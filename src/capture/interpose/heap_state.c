@@ -13,6 +13,7 @@
 enum { OPEN = 1, FAILED = 2 };
 
 struct heap_functions heap_real;
+bool heap_sizes_in_front;
 struct heap *heap;
 static struct heap_cell no_cell; /* never written */
 THREAD_LOCAL struct heap_cell *heap_cell = &no_cell;
@@ -65,6 +66,21 @@ static void check_usable(struct heap_functions *f)
     allocator_flags |= HEAP_NO_USABLE;
 }
 
+/* Blocks of all kinds: from a cache, from an arena, aligned, with a mapping of their own. */
+static bool test_sizes(const struct heap_functions *f)
+{
+    static const size_t sizes[] = { 1, 24, 25, 500, 1040, 5000, 70000, 300000, 5000000 };
+    bool same = strstr(allocator_path, "libc.so") != NULL;
+    for (size_t i = 0; same && i < sizeof sizes / sizeof *sizes; i++) {
+        void *p = f->malloc(sizes[i]), *q = f->memalign(256, sizes[i]);
+        same = p && q && heap_usable_in_front(p) == f->usable(p) &&
+               heap_usable_in_front(q) == f->usable(q);
+        f->free(p);
+        f->free(q);
+    }
+    return same;
+}
+
 /* Who else has a malloc or an operator new that does not come by ours? */
 static void check_others(const struct heap_functions *f)
 {
@@ -96,6 +112,7 @@ bool heap_resolve(void)
     inside_resolving = 1;
     check_usable(&f);
     check_others(&f);
+    heap_sizes_in_front = sizeof(size_t) == 8 && test_sizes(&f);
     inside_resolving = 0;
     heap_real = f; /* racing threads write the same */
     return f.malloc && f.free;
