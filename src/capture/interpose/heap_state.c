@@ -109,11 +109,13 @@ bool heap_resolve(void)
     f.valloc = (void *(*)(size_t))inside_real("valloc");
     f.pvalloc = (void *(*)(size_t))inside_real("pvalloc");
     f.usable = (size_t(*)(void *))inside_real("malloc_usable_size");
-    inside_resolving = 1;
-    check_usable(&f);
-    check_others(&f);
-    heap_sizes_in_front = sizeof(size_t) == 8 && test_sizes(&f);
-    inside_resolving = 0;
+    if (!inside_sanitizer()) {
+        inside_resolving = 1;
+        check_usable(&f);
+        check_others(&f);
+        heap_sizes_in_front = sizeof(size_t) == 8 && test_sizes(&f);
+        inside_resolving = 0;
+    }
     heap_real = f; /* racing threads write the same */
     return f.malloc && f.free;
 }
