@@ -7,15 +7,21 @@
  * told not to (verify_asan_link_order), and the library stays out of such programs by
  * itself; SONDE_TRACE tells it what to record event by event.
  */
+#include <dirent.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sonde/sonde.h>
 
 #include "launch/capture_list.h"
+#include "trace/tables.h"
 
 #define LIBRARY "libsonde-preload.so"
 #ifndef SONDE_LIBDIR
@@ -82,6 +88,12 @@ static int set_trace(const struct capture_context *c)
     return setenv("SONDE_TRACE", list, 1) < 0 ? -errno : 0;
 }
 
+struct preload {
+    struct capture_context context;
+    pid_t pid;
+    const char *why; /* it cannot be seen; NULL */
+};
+
 static int prepare(const struct capture_context *c, void **ret_state)
 {
     char path[4200];
@@ -101,10 +113,82 @@ static int prepare(const struct capture_context *c, void **ret_state)
     int rc = prepend("LD_PRELOAD", path, ':');
     if (rc == 0)
         rc = prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
-    return rc < 0 ? rc : set_trace(c);
+    if (rc == 0)
+        rc = set_trace(c);
+    struct preload *p = rc == 0 ? calloc(1, sizeof *p) : NULL;
+    if (!p)
+        return rc < 0 ? rc : -ENOMEM;
+    p->context = *c;
+    *ret_state = p;
+    return 0;
+}
+
+/* ---- Whether it was seen ----------------------------------------------------------- */
+
+/* Why the loader would not preload anything into this program; NULL: it should have. */
+static const char *why_not(pid_t pid)
+{
+    char path[64];
+    struct stat st;
+    ElfW(Ehdr) eh;
+    ElfW(Phdr) ph;
+    const char *why = NULL;
+    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)))
+        why = "it is setuid or setgid";
+    else if (pread(fd, &eh, sizeof eh, 0) == sizeof eh && eh.e_phentsize == sizeof ph) {
+        why = "it is statically linked";
+        for (unsigned i = 0; i < eh.e_phnum; i++)
+            if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + i * sizeof ph)) ==
+                    sizeof ph &&
+                ph.p_type == PT_INTERP)
+                why = NULL;
+    }
+    (void)close(fd);
+    return why;
+}
+
+static int start(void *state, const struct capture_context *c)
+{
+    struct preload *p = state;
+    if (p) {
+        p->pid = c->pid;
+        p->why = why_not(c->pid);
+    }
+    return 0;
+}
+
+static bool was_seen(const struct preload *p)
+{
+    char part[32];
+    bool seen = false;
+    (void)snprintf(part, sizeof part, "-%d-", (int)p->pid);
+    DIR *dir = opendir(p->context.dir);
+    for (struct dirent *e; dir && !seen && (e = readdir(dir));)
+        seen = tablefile_is_name(e->d_name, "heap") && strstr(e->d_name, part);
+    if (dir)
+        (void)closedir(dir);
+    return seen;
+}
+
+static void finish(void *state, int status)
+{
+    const struct preload *p = state;
+    (void)status;
+    if (p && p->pid && !was_seen(p))
+        runfile_note(p->context.file,
+                     "allocations and I/O of the program were not seen: %s",
+                     p->why ? p->why : "libsonde-preload.so was not loaded or found no "
+                                       "room");
 }
 
 const struct capture_ops capture_preload = {
     .name = "allocations and I/O",
     .prepare = prepare,
+    .start = start,
+    .finish = finish,
+    .release = free,
 };
