@@ -91,7 +91,6 @@ static int set_trace(const struct capture_context *c)
 struct preload {
     struct capture_context context;
     pid_t pid;
-    const char *why; /* it cannot be seen; NULL */
 };
 
 static int prepare(const struct capture_context *c, void **ret_state)
@@ -125,28 +124,52 @@ static int prepare(const struct capture_context *c, void **ret_state)
 
 /* ---- Whether it was seen ----------------------------------------------------------- */
 
-/* Why the loader would not preload anything into this program; NULL: it should have. */
-static const char *why_not(pid_t pid)
+/* Opens the program as execvp() would find it. */
+static int open_program(const char *name)
 {
-    char path[64];
-    struct stat st;
+    if (strchr(name, '/'))
+        return open(name, O_RDONLY | O_CLOEXEC);
+    const char *path = getenv("PATH");
+    int fd = -1;
+    while (path && *path && fd < 0) {
+        char file[4096];
+        const size_t len = strcspn(path, ":");
+        const int n = snprintf(file, sizeof file, "%.*s/%s", (int)len, path, name);
+        if (n > 0 && (size_t)n < sizeof file && access(file, X_OK) == 0)
+            fd = open(file, O_RDONLY | O_CLOEXEC);
+        path += len + (path[len] == ':');
+    }
+    return fd;
+}
+
+/* ELF without an interpreter: nobody who would preload anything. */
+static bool is_static(int fd)
+{
     ElfW(Ehdr) eh;
     ElfW(Phdr) ph;
+    if (pread(fd, &eh, sizeof eh, 0) != sizeof eh || eh.e_phentsize != sizeof ph ||
+        memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0)
+        return false;
+    for (unsigned i = 0; i < eh.e_phnum; i++)
+        if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + i * sizeof ph)) ==
+                sizeof ph &&
+            ph.p_type == PT_INTERP)
+            return false;
+    return true;
+}
+
+/* Why the loader will not preload anything into this program; NULL: it should. */
+static const char *why_not(const char *name)
+{
+    const int fd = open_program(name);
+    struct stat st;
     const char *why = NULL;
-    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return NULL;
     if (fstat(fd, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)))
         why = "it is setuid or setgid";
-    else if (pread(fd, &eh, sizeof eh, 0) == sizeof eh && eh.e_phentsize == sizeof ph) {
+    else if (is_static(fd))
         why = "it is statically linked";
-        for (unsigned i = 0; i < eh.e_phnum; i++)
-            if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + i * sizeof ph)) ==
-                    sizeof ph &&
-                ph.p_type == PT_INTERP)
-                why = NULL;
-    }
     (void)close(fd);
     return why;
 }
@@ -154,10 +177,8 @@ static const char *why_not(pid_t pid)
 static int start(void *state, const struct capture_context *c)
 {
     struct preload *p = state;
-    if (p) {
+    if (p)
         p->pid = c->pid;
-        p->why = why_not(c->pid);
-    }
     return 0;
 }
 
@@ -174,15 +195,17 @@ static bool was_seen(const struct preload *p)
     return seen;
 }
 
+/* Without a reason of its own it may be a program that allocates nothing. */
 static void finish(void *state, int status)
 {
     const struct preload *p = state;
     (void)status;
-    if (p && p->pid && !was_seen(p))
-        runfile_note(p->context.file,
-                     "allocations and I/O of the program were not seen: %s",
-                     p->why ? p->why : "libsonde-preload.so was not loaded or found no "
-                                       "room");
+    if (p && p->pid && !was_seen(p) && p->context.file->command_len > 0) {
+        const char *why = why_not(p->context.file->command[0]);
+        if (why)
+            runfile_note(p->context.file,
+                         "allocations and I/O of the program were not seen: %s", why);
+    }
 }
 
 const struct capture_ops capture_preload = {

@@ -66,17 +66,16 @@ static void check_usable(struct heap_functions *f)
     allocator_flags |= HEAP_NO_USABLE;
 }
 
-/* Blocks of all kinds: from a cache, from an arena, aligned, with a mapping of their own. */
+/* Small blocks only: they come from and go to a cache, and leave the program's heap as it
+ * was. A freed mapping would even change how glibc treats the next ones. */
 static bool test_sizes(const struct heap_functions *f)
 {
-    static const size_t sizes[] = { 1, 24, 25, 500, 1040, 5000, 70000, 300000, 5000000 };
+    static const size_t sizes[] = { 1, 24, 25, 100, 500, 1000 };
     bool same = strstr(allocator_path, "libc.so") != NULL;
     for (size_t i = 0; same && i < sizeof sizes / sizeof *sizes; i++) {
-        void *p = f->malloc(sizes[i]), *q = f->memalign(256, sizes[i]);
-        same = p && q && heap_usable_in_front(p) == f->usable(p) &&
-               heap_usable_in_front(q) == f->usable(q);
+        void *p = f->malloc(sizes[i]);
+        same = p && heap_usable_in_front(p) == f->usable(p);
         f->free(p);
-        f->free(q);
     }
     return same;
 }
