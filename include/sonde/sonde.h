@@ -428,6 +428,13 @@ SONDE_API int sonde_recording(void);
 /* Events this process could not keep so far (all reasons together). */
 SONDE_API uint64_t sonde_lost(void);
 
+/* ---- Heap ----------------------------------------------------------------
+ *
+ * Under `sonde run`, keeps what is allocated now, by call site, under a name
+ * ("epoch 1"); the report shows each snapshot and what changed since the one
+ * before. Does nothing otherwise. Not for signal handlers. */
+SONDE_API void sonde_heap_snapshot(const char *name);
+
 /* ---- Measuring a function (E1) ------------------------------------------- */
 struct sonde_bench_result {
     size_t runs, warmup, outliers;

@@ -14,10 +14,10 @@
 enum { MAX_ENTRIES = 64 };
 
 static const char *const not_captured[] = {
-    "gpu",       "gpu_busy_share", "operations.gpu",  "phases.device_s",
-    "functions", "lines",          "allocations",     "monitors",
-    "energy",    "cost",           "optimizer_steps", "epochs",
-    "ranks",     "bound_by",
+    "gpu",       "gpu_busy_share",  "operations.gpu", "phases.device_s",
+    "functions", "lines",           "monitors",       "energy",
+    "cost",      "optimizer_steps", "epochs",         "ranks",
+    "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -107,6 +107,30 @@ static void add_resources(struct report *r)
         "");
 }
 
+static void add_allocations(struct report *r)
+{
+    const struct allocations *a = &r->allocations;
+    const enum provenance_status status = a->known ? MEASURED : UNAVAILABLE;
+    static const char none[] =
+        "no process was captured (--no-preload, --level basic, a "
+        "static program)";
+    add(r, "allocations", status,
+        a->known
+            ? "every call of the malloc family counted inside the program; realloc "
+              "is an allocation and a free"
+            : none,
+        a->known ? "exact" : "");
+    add(r, "allocations.peak_bytes", status,
+        a->known ? "live bytes as the allocator rounds them, of the process that held "
+                   "most"
+                 : none,
+        a->known ? "exact with one thread, else 64 KiB per thread" : "");
+    add(r, "allocations.sites", status,
+        a->known ? "sampled by bytes (Poisson, mean 8 KiB growing to 512 KiB), weighted"
+                 : none,
+        a->known ? "estimate" : "");
+}
+
 static void add_io(struct report *r)
 {
     const struct io_report *io = &r->io;
@@ -142,6 +166,7 @@ int provenance_write(struct report *report)
         return -ENOMEM;
     add_recorded(report);
     add_resources(report);
+    add_allocations(report);
     add_io(report);
     for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
         add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");

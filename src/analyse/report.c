@@ -399,6 +399,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = components_sum(r);
     if (rc == 0)
+        rc = allocations_read(r);
+    if (rc == 0)
         rc = io_read(r);
     if (rc == 0)
         rc = verdict_write(r);
@@ -440,6 +442,7 @@ void report_free(struct report *report)
         return;
     op_table_release(&report->ops);
     step_stats_release(&report->steps);
+    allocations_release(&report->allocations);
     free(report->processes);
     free(report->threads);
     arena_release(&report->arena);

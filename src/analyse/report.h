@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/allocations.h"
 #include "analyse/io.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
@@ -103,8 +104,9 @@ struct report {
     uint64_t deep_zones, holes, names_lost, paths_lost;
     unsigned lost_reason;
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
-    struct io_report io;                /* files and sockets */
-    const char *verdict, *why;          /* why may be "" */
+    struct allocations allocations;
+    struct io_report io;       /* files and sockets */
+    const char *verdict, *why; /* why may be "" */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;

@@ -8,6 +8,7 @@
  *     snapshots  one per sonde_heap_snapshot(); snapsites: what each site held then
  *     events     every allocation and free, when asked (--trace=alloc)
  *     modules    module_rows.h
+ *     frames     every return address in sites, once (struct frame_row)
  *
  * Exact: counts, bytes asked for, frees, freed bytes, live bytes (as the allocator
  * rounds them, malloc_usable_size). A realloc is an allocation of the new size and a
@@ -34,7 +35,6 @@ enum {
     HEAP_MEAN_FIRST = 8 << 10,
     HEAP_MEAN_LAST = 512 << 10,
     HEAP_MEAN_SAMPLES = 512, /* then the mean doubles */
-    HEAP_ZONE_OTHER = 0xffffffff, /* zones there was no room for */
 };
 
 enum heap_state {
@@ -68,6 +68,7 @@ struct heap_process_row {
     uint64_t failed;       /* allocations that returned NULL */
     uint64_t events, events_lost;
     uint64_t last_ticks; /* of the latest sample */
+    uint64_t exit_ticks; /* when it ran its exit handlers; 0: not yet, or killed */
 };
 
 struct heap_thread_row {

@@ -31,6 +31,7 @@ enum heap_table {
     HEAP_SNAPSHOTS,
     HEAP_SNAPSITES,
     HEAP_EVENT_ROWS,
+    HEAP_FRAME_ROWS,
 };
 
 enum {
@@ -39,6 +40,8 @@ enum {
     HEAP_MAX_SITES = 16384,
     HEAP_MAX_LIVE = 262144,
     HEAP_FILTER = 65536,
+    HEAP_MAX_FRAMES = 65536,
+    HEAP_MAX_MODULES = 4096,
 };
 
 struct heap_cell {
@@ -67,6 +70,7 @@ struct heap {
     struct heap_cell cells[INSIDE_THREADS + 1]; /* the last: shared by the others */
     uint32_t counter_hash[2 * HEAP_MAX_COUNTERS]; /* row index + 1 */
     uint32_t site_hash[2 * HEAP_MAX_SITES];
+    uint32_t frame_hash[2 * HEAP_MAX_FRAMES];
     uint32_t live_hash[2 * HEAP_MAX_LIVE];
     uint32_t live_free, live_used; /* a list of rows to use again, index + 1 */
     uint32_t live_next[HEAP_MAX_LIVE];
@@ -90,6 +94,22 @@ struct heap_functions {
     size_t (*usable)(void *); /* never NULL once looked up */
 };
 extern struct heap_functions heap_real;
+
+/* How large a block really is. glibc keeps that in the word before it, in a form that
+ * has not changed in twenty years; it is read directly when a test at start-up has shown
+ * that it gives what malloc_usable_size() gives. A call less, twice per pair. */
+extern bool heap_sizes_in_front;
+static inline size_t heap_usable_in_front(const void *p)
+{
+    const size_t word = ((const size_t *)p)[-1];
+    return (word & ~(size_t)7) - (word & 2 ? 16 : 8); /* 2: has a mapping of its own */
+}
+static inline size_t heap_usable(void *p)
+{
+    return __builtin_expect(heap_sizes_in_front, 1) ? heap_usable_in_front(p)
+                                                    : heap_real.usable(p);
+}
+
 /* Looks all of them up; false: not now, we are in the middle of it. */
 bool heap_resolve(void);
 

@@ -13,6 +13,7 @@
 
 #include "capture/interpose/heap.h"
 #include "trace/clock.h"
+#include "trace/module_rows.h"
 
 /* ---- Choosing --------------------------------------------------------------------- */
 
@@ -60,6 +61,25 @@ static struct heap_site_row *site_at(uint32_t index)
     return tables_row(&heap->tables, HEAP_SITES, index);
 }
 
+/* For whoever names addresses when the run is over. */
+static void keep_frame(uint64_t address)
+{
+    const uint32_t mask = 2 * HEAP_MAX_FRAMES - 1;
+    uint32_t at = (uint32_t)(address * 0x9E3779B97F4A7C15ULL >> 40) & mask;
+    for (; heap->frame_hash[at]; at = (at + 1) & mask) {
+        const struct frame_row *known = tables_row(&heap->tables, HEAP_FRAME_ROWS,
+                                                   heap->frame_hash[at] - 1);
+        if (known->address == address)
+            return;
+    }
+    uint32_t index;
+    struct frame_row *row = tables_append(&heap->tables, HEAP_FRAME_ROWS, &index);
+    if (!row)
+        return;
+    heap->frame_hash[at] = index + 1;
+    __atomic_store_n(&row->address, address, __ATOMIC_RELEASE);
+}
+
 /* Under the lock. */
 static struct heap_site_row *find_site(const uint64_t *frames, unsigned depth,
                                        uint32_t zone, uint32_t *ret_index)
@@ -80,6 +100,8 @@ static struct heap_site_row *find_site(const uint64_t *frames, unsigned depth,
     row->zone = zone;
     row->depth = depth;
     memcpy(row->frame, frames, depth * sizeof *frames);
+    for (unsigned i = 0; i < depth; i++)
+        keep_frame(frames[i]);
     heap->site_hash[at] = *ret_index + 1;
     __atomic_store_n(&row->key, key, __ATOMIC_RELEASE);
     return row;

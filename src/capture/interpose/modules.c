@@ -13,13 +13,12 @@
 #include <unistd.h>
 
 #include "capture/interpose/inside.h"
-#include "trace/clock.h"
 #include "trace/module_rows.h"
 
 struct line {
-    uint64_t start, end, offset;
+    uint64_t start, end, offset, inode;
     bool readable, executable;
-    const char *path; /* "" when it is no file */
+    const char *path; /* "" when it has none; "[vdso]" is one too */
     size_t path_len;
 };
 
@@ -48,9 +47,13 @@ static void parse_line(const char *p, const char *end, struct line *ret_line)
     ret_line->readable = p[1] == 'r';
     ret_line->executable = p[3] == 'x';
     p = hex(p + 6, &ret_line->offset);
-    const char *slash = memchr(p, '/', (size_t)(end - p));
-    ret_line->path = slash ? slash : "";
-    ret_line->path_len = slash ? (size_t)(end - slash) : 0;
+    p = memchr(p + 1, ' ', (size_t)(end - p - 1)); /* behind the device */
+    for (ret_line->inode = 0; p && ++p < end && *p >= '0' && *p <= '9';)
+        ret_line->inode = ret_line->inode * 10 + (uint64_t)(*p - '0');
+    while (p && p < end && *p == ' ')
+        p++;
+    ret_line->path = p ? p : end;
+    ret_line->path_len = p ? (size_t)(end - p) : 0;
 }
 
 /* Calls `each` for every line until it says stop. Raw system calls: ours are not to be
@@ -103,8 +106,9 @@ static void note_build_id(const char *p, size_t len, struct module_row *row)
             return;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
             memcmp(p + sizeof note, "GNU", 4) == 0) {
-            row->build_id_len = note.n_descsz < MODULE_BUILD_ID ? note.n_descsz
-                                                                : MODULE_BUILD_ID;
+            row->build_id_len = note.n_descsz < MODULE_BUILD_ID_MAX
+                                    ? (uint8_t)note.n_descsz
+                                    : MODULE_BUILD_ID_MAX;
             memcpy(row->build_id, p + sizeof note + name, row->build_id_len);
             return;
         }
@@ -124,14 +128,9 @@ static void read_head(const struct refresh *r, struct module_row *row)
         eh->e_phoff + (uint64_t)eh->e_phnum * sizeof(ElfW(Phdr)) > r->head_len)
         return;
     const ElfW(Phdr) *ph = (const ElfW(Phdr) *)(uintptr_t)(base + eh->e_phoff);
-    for (unsigned i = 0; i < eh->e_phnum; i++)
-        if (ph[i].p_type == PT_NOTE && ph[i].p_offset + ph[i].p_filesz <= r->head_len &&
-            !row->build_id_len)
+    for (unsigned i = 0; i < eh->e_phnum && !row->build_id_len; i++)
+        if (ph[i].p_type == PT_NOTE && ph[i].p_offset + ph[i].p_filesz <= r->head_len)
             note_build_id(base + ph[i].p_offset, ph[i].p_filesz, row);
-    for (unsigned i = 0; i < eh->e_phnum; i++)
-        if (ph[i].p_type == PT_LOAD && (ph[i].p_flags & PF_X) &&
-            (ph[i].p_offset & ~4095ULL) == row->offset)
-            row->bias = row->start - (ph[i].p_vaddr & ~4095ULL);
 }
 
 /* ---- New modules ------------------------------------------------------------------ */
@@ -155,10 +154,8 @@ static void add_module(struct refresh *r, const struct line *line)
     if (!row)
         return;
     struct module_row fresh = { .end = line->end,
-                                .offset = line->offset,
-                                .bias = line->start - line->offset,
-                                .start_ticks = ticks_now() };
-    fresh.start = line->start;
+                                .file_offset = line->offset,
+                                .inode = line->inode };
     fresh.path = tables_text(m->tables, line->path, line->path_len);
     read_head(r, &fresh);
     memcpy((char *)row + 8, (char *)&fresh + 8, sizeof fresh - 8);
@@ -171,9 +168,7 @@ static void add_module(struct refresh *r, const struct line *line)
 static bool on_line(const struct line *line, void *arg)
 {
     struct refresh *r = arg;
-    if (!line->path_len)
-        return true;
-    if (line->offset == 0 && line->readable && line->path_len < sizeof r->path) {
+    if (line->path_len && line->offset == 0 && line->readable && line->path_len < sizeof r->path) {
         memcpy(r->path, line->path, line->path_len);
         r->path[line->path_len] = '\0';
         r->head = line->start;
@@ -181,7 +176,7 @@ static bool on_line(const struct line *line, void *arg)
     }
     const bool same = strncmp(r->path, line->path, line->path_len) == 0 &&
                       r->path[line->path_len] == '\0';
-    if (!same)
+    if (!same || !line->path_len)
         r->head_len = 0;
     if (line->executable && !is_known(r->modules, line->start))
         add_module(r, line);

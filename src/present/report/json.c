@@ -303,19 +303,12 @@ static void put_notes(struct json_writer *w, const struct report *r)
 }
 
 /* What later issues fill in. */
-static void put_not_captured(struct json_writer *w, const struct report *r)
+static void put_not_captured(struct json_writer *w)
 {
     static const char *const groups[] = { "gpu", "cost", NULL };
-    static const char *const allocations[] = { "count", "bytes", "peak_bytes", NULL };
     static const char *const energy[] = { "joules", "co2e_g", "source", NULL };
     field_empty_array(w, "functions");
     field_empty_array(w, "lines");
-    json_key(w, "allocations");
-    json_object_begin(w);
-    field_nulls(w, allocations);
-    field_empty_array(w, "sites");
-    json_object_end(w);
-    fields_of_io(w, r);
     field_nulls(w, groups);
     json_key(w, "energy");
     json_object_begin(w);
@@ -347,7 +340,9 @@ int report_json(const struct report *report, const struct report_style *style,
     field_empty_array(&w, "ranks");
     field_empty_array(&w, "epochs");
     fields_of_operations(&w, report, &filter);
-    put_not_captured(&w, report);
+    fields_of_allocations(&w, report);
+    fields_of_io(&w, report);
+    put_not_captured(&w);
     put_open(&w, report);
     put_provenance(&w, report);
     put_notes(&w, report);

@@ -27,6 +27,8 @@ void field_from_run(struct json_writer *w, const struct json_t *root, const char
 /* jsonops.c: operations, components, steps over time, counters. */
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);
+/* jsonalloc.c */
+void fields_of_allocations(struct json_writer *w, const struct report *r);
 
 /* jsonio.c: files and sockets. */
 void fields_of_io(struct json_writer *w, const struct report *r);

@@ -26,6 +26,8 @@ void section_end(struct page *page, const struct report *r,
                  const struct limits *limits);
 void section_metrics(struct page *page, const struct report *r,
                      const struct limits *limits);
+void section_memory(struct page *page, const struct report *r,
+                    const struct report_style *style);
 void section_notes(struct page *page, const struct report *r,
                    const struct limits *limits);
 void section_trust(struct page *page, const struct report *r,

@@ -42,6 +42,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_end(&h->after, r, limits);
     section_io(&h->after, r, limits);
     section_metrics(&h->after, r, limits);
+    section_memory(&h->after, r, style);
     if (style->full) {
         section_processes(&h->after, r);
         section_details(&h->after, r);

@@ -1,0 +1,102 @@
+/* memory.c: allocations in the text report: how much, who leaks, who allocates most. */
+#include <math.h>
+
+#include "base/files.h"
+#include "base/human.h"
+#include "present/report/sections.h"
+
+enum { LEAKS_SHOWN = 3, SITES_SHOWN = 3, FULL_SITES = 20, NAME_WIDTH = 44 };
+
+/* "train.c:33 make_node", as much of it as is known. */
+static void put_place(struct buf *out, const struct alloc_place *p)
+{
+    struct buf raw = BUF_INIT;
+    if (p->line)
+        buf_printf(&raw, "%s:%u %s", path_base(p->file), p->line, p->function);
+    else if (p->function[0])
+        buf_printf(&raw, "%s (%s)", p->function, path_base(p->module));
+    else if (p->module[0])
+        buf_printf(&raw, "%s+0x%llx", path_base(p->module),
+                   (unsigned long long)p->offset);
+    else
+        buf_printf(&raw, "(unknown place)");
+    clean_text(out, raw.data, NAME_WIDTH);
+    buf_release(&raw);
+}
+
+static void put_totals(struct page *page, const struct allocations *a)
+{
+    char count[HUMAN_LEN], bytes[HUMAN_LEN], peak[HUMAN_LEN], live[HUMAN_LEN];
+    struct flow flow;
+    flow_begin(&flow, page, "MEMORY");
+    flow_put(&flow, "%s allocations, %s", human_count(count, a->count),
+             human_bytes(bytes, (double)a->bytes));
+    if (a->peak_bytes)
+        flow_put(&flow, "at most %s at once%s", human_bytes(peak, (double)a->peak_bytes),
+                 a->process_count > 1 ? " in one process" : "");
+    flow_put(&flow, "%s at the end", human_bytes(live, a->live_bytes));
+    flow_end(&flow);
+}
+
+static void put_leak(struct page *page, const struct alloc_site *s)
+{
+    struct buf place = BUF_INIT;
+    char live[HUMAN_LEN], rate[HUMAN_LEN];
+    put_place(&place, &s->at);
+    page_label(page, "");
+    page_puts(page, RED, "leak ");
+    page_left(page, place.data, NAME_WIDTH);
+    page_printf(page, " %s live", human_bytes(live, s->live_bytes));
+    if (isfinite(s->growth_per_step))
+        page_printf(page, ", +%s a step", human_bytes(rate, s->growth_per_step));
+    else if (isfinite(s->growth_per_s))
+        page_printf(page, ", +%s/s", human_bytes(rate, s->growth_per_s));
+    page_puts(page, PLAIN, "\n");
+    buf_release(&place);
+}
+
+static void put_site(struct page *page, const struct alloc_site *s)
+{
+    struct buf place = BUF_INIT;
+    char bytes[HUMAN_LEN], live[HUMAN_LEN];
+    put_place(&place, &s->at);
+    page_label(page, "");
+    page_puts(page, PLAIN, "site ");
+    page_left(page, place.data, NAME_WIDTH);
+    page_printf(page, " about %s", human_bytes(bytes, s->bytes));
+    if (s->live_bytes > 0)
+        page_printf(page, ", %s live", human_bytes(live, s->live_bytes));
+    page_puts(page, PLAIN, "\n");
+    buf_release(&place);
+}
+
+static void put_unseen(struct page *page, const struct allocations *a, size_t most)
+{
+    for (size_t i = 0; i < a->unseen_count && i < most; i++) {
+        struct buf text = BUF_INIT;
+        clean_text(&text, a->unseen[i], 0);
+        page_paragraph(page, i == 0 && !a->known ? "MEMORY" : "", DIM, text.data);
+        buf_release(&text);
+    }
+}
+
+void section_memory(struct page *page, const struct report *r,
+                    const struct report_style *style)
+{
+    const struct allocations *a = &r->allocations;
+    const size_t sites = style->full ? FULL_SITES : SITES_SHOWN;
+    if (!a->known && a->unseen_count == 0)
+        return;
+    if (a->known)
+        put_totals(page, a);
+    size_t shown = 0;
+    for (size_t i = 0; i < a->site_count && (style->full || shown < LEAKS_SHOWN); i++)
+        if (a->sites[i].leak) {
+            put_leak(page, &a->sites[i]);
+            shown++;
+        }
+    for (size_t i = 0; i < a->site_count && i < sites; i++)
+        put_site(page, &a->sites[i]);
+    put_unseen(page, a, style->full ? SIZE_MAX : 2);
+    page_puts(page, PLAIN, "\n");
+}
