@@ -82,6 +82,7 @@ static void reads(struct io_file_row *row, unsigned calls, uint64_t bytes,
 static void take_reading(struct process *p, uint64_t ticks, uint64_t kernel,
                          uint64_t seen)
 {
+    p->row->finished = 1;
     struct io_reading *r = &p->row->reading[p->row->readings++ % 2];
     *r = (struct io_reading){ .ticks = ticks,
                               .kernel = { kernel, 0 },
@@ -184,6 +185,22 @@ static void what_a_waited_for_child_did_is_counted_once(void **state)
     assert_near(report.io.coverage, 1, 1e-9);
 }
 
+/* Its parent waited, so the kernel's count of it is there, though it left none. */
+static void what_a_killed_child_did_is_its_parents(void **state)
+{
+    (void)state;
+    struct process p;
+    begin(&p, 10, 1, 100);
+    take_reading(&p, 900, 1000 + 4096, 1000);
+    end(&p);
+    begin(&p, 11, 10, 200);
+    reads(add(&p, "/data", IO_CLASS_FILE), 1, 4096, 10);
+    end(&p);
+    assert_int_equal(io_read(&report), 0);
+    assert_int_equal(report.io.seen[0], 1000 + 4096);
+    assert_near(report.io.coverage, 1, 1e-9);
+}
+
 static void secrets_in_paths_do_not_leave(void **state)
 {
     (void)state;
@@ -271,6 +288,7 @@ int main(void)
         TEST(coverage_is_what_was_seen_of_what_the_kernel_counted),
         TEST(a_process_that_left_no_reading_has_no_coverage),
         TEST(what_a_waited_for_child_did_is_counted_once),
+        TEST(what_a_killed_child_did_is_its_parents),
         TEST(secrets_in_paths_do_not_leave),
         TEST(paths_beyond_the_limit_are_one),
         TEST(hostile_rows_do_no_harm),
