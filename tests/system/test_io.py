@@ -355,7 +355,7 @@ def test_without_the_library_there_is_nothing_and_it_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "what", ["daemon", "cancel", "handler", "vfork", "errno", "reuse"]
+    "what", ["daemon", "cancel", "handler", "vfork", "errno", "reuse", "raw"]
 )
 def test_programs_do_what_they_like_with_descriptors(tmp_path, what):
     file = tmp_path / "file"
@@ -368,6 +368,9 @@ def test_programs_do_what_they_like_with_descriptors(tmp_path, what):
     if what == "vfork":
         found = file_named(answer, "file")
         assert found["read_bytes"] == 10000 and found["open_at_end"] == 0
+    if what == "raw":
+        found = file_named(answer, "file")
+        assert found["opens"] == 400 and found["open_at_end"] == 0
     if what == "reuse":
         assert file_named(answer, "file")["read_bytes"] == 8 * 251 * SIZE
 

@@ -331,6 +331,7 @@ static void finish(bool flush)
         return;
     const int saved = errno;
     inside_busy++;
+    io_fds_finish();
     io_maps_finish();
     keep_reading(s, io_ticks());
     if (flush)

@@ -119,6 +119,7 @@ struct io_state {
     int32_t pid;
     uint32_t broken;       /* no file could be made: pass everything through */
     uint32_t trace;        /* every event */
+    uint32_t fd_top;       /* no descriptor was opened beyond this one */
     uint32_t stream_top;   /* no FILE is known beyond this descriptor */
     uint64_t next_reading; /* ticks */
     uint64_t second;       /* in ticks */
@@ -297,6 +298,8 @@ static inline void io_unlock(struct io_state *s)
 
 /* ---- The end ------------------------------------------------------------------------------ */
 
+/* What is open and what is not (io_fds.c). */
+void io_fds_finish(void);
 /* Modelled reads of what is still mapped (io_map.c). */
 void io_maps_finish(void);
 /* What FILEs still hold will be written by exit() (io_stdio.c). */

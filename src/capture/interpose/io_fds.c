@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* As libc exports them for fortified programs; no header does. */
@@ -80,6 +81,16 @@ static void forget(struct io_fd *f)
     *f = (struct io_fd){ .owner = UINT16_MAX };
 }
 
+static void one_less(struct io_state *s, struct io_fd *f)
+{
+    if (!(f->flags & IO_FD_OPENED))
+        return;
+    if (f->row)
+        io_add(&f->row->closes, 1, false);
+    io_add(&s->process->closes, 1, false);
+    (void)__atomic_fetch_sub(&s->process->open_now, 1, __ATOMIC_RELAXED);
+}
+
 void io_closing(int fd)
 {
     struct io_fd *f = io && io->on && (unsigned)fd < IO_FDS ? &io->fd[fd] : NULL;
@@ -88,13 +99,22 @@ void io_closing(int fd)
     f = known(fd);
     if (!f)
         return;
-    if (f->flags & IO_FD_OPENED) {
-        if (f->row)
-            io_add(&f->row->closes, 1, false);
-        io_add(&io->process->closes, 1, false);
-        (void)__atomic_fetch_sub(&io->process->open_now, 1, __ATOMIC_RELAXED);
-    }
+    one_less(io, f);
     forget(f);
+}
+
+/* Some close by raw system calls (libuv does): what is not open any more at the end was
+ * closed. */
+void io_fds_finish(void)
+{
+    struct io_state *s = io;
+    for (uint32_t fd = 0; fd <= s->fd_top; fd++) {
+        struct io_fd *f = &s->fd[fd];
+        if (!(f->flags & IO_FD_OPENED) || syscall(SYS_fcntl, fd, F_GETFD) >= 0)
+            continue;
+        one_less(s, f);
+        forget(f);
+    }
 }
 
 void io_opened(int fd, const char *path, uint64_t start, const void *caller)
@@ -111,7 +131,11 @@ void io_opened(int fd, const char *path, uint64_t start, const void *caller)
         s = io;
     if (s && s->on && !io_in_vfork()) {
         struct io_fd *f = &s->fd[fd];
+        one_less(s,
+                 f); /* the number is free again, though nobody was seen to close it */
         forget(f);
+        if ((uint32_t)fd > s->fd_top)
+            s->fd_top = (uint32_t)fd;
         if (is_sondes(caller))
             f->flags = IO_FD_ASIDE;
         else
@@ -134,7 +158,9 @@ void io_doubled(int from, int to)
         inside_busy++;
         if (!f->row)
             io_resolve(f, from, NULL);
-        forget(t);
+        one_less(io, t);
+        if ((uint32_t)to > io->fd_top)
+            io->fd_top = (uint32_t)to;
         *t = *f;
         t->stream = NULL;
         t->pending = 0;

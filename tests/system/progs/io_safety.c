@@ -8,6 +8,7 @@
  *     io_safety vfork FILE     children of vfork close and open; the parent reads on
  *     io_safety errno          errno is what the call left, also when it left it alone
  *     io_safety reuse FILE     threads open, read and close the same numbers
+ *     io_safety raw FILE       closes by raw system calls, as libuv does
  * Each prints "ok" and exits 0.
  */
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -235,6 +237,21 @@ static int with_reuse(const char *file)
     return 0;
 }
 
+/* ---- raw ------------------------------------------------------------------------- */
+
+static int with_raw_close(const char *file)
+{
+    for (int i = 0; i < 50; i++) {
+        int fd[8];
+        for (int k = 0; k < 8; k++)
+            fd[k] = open(file, O_RDONLY);
+        for (int k = 0; k < 8; k++)
+            if (syscall(SYS_close, fd[k]) != 0)
+                fail("close");
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -245,6 +262,7 @@ int main(int argc, char **argv)
                    : strcmp(what, "vfork") == 0   ? with_vfork(file)
                    : strcmp(what, "errno") == 0   ? errno_kept()
                    : strcmp(what, "reuse") == 0   ? with_reuse(file)
+                   : strcmp(what, "raw") == 0     ? with_raw_close(file)
                                                   : 2;
     if (rc == 0)
         (void)!write(1, "ok\n", 3);
