@@ -41,7 +41,8 @@ static struct calls {
     int (*close)(int);
     off_t (*lseek)(int, off_t, int);
     void (*rewind)(FILE *);
-} real, seen = { read, pread, write, fread, fgets, fgetc, fputs, open, close, lseek, rewind };
+} real, seen = { read,  pread, write, fread, fgets, fgetc,
+                 fputs, open,  close, lseek, rewind };
 
 static void find_real(void)
 {
@@ -108,7 +109,8 @@ static void fputs_with(const struct calls *c, unsigned long n)
 {
     for (unsigned long i = 0; i < n; i++)
         (void)c->fputs("a line of some eighty characters, as programs write them into "
-                       "their log files.\n", file);
+                       "their log files.\n",
+                       file);
 }
 
 static void open_with(const struct calls *c, unsigned long n)
@@ -118,8 +120,14 @@ static void open_with(const struct calls *c, unsigned long n)
 }
 
 #define OP(name)                                                                       \
-    MEASURED static void name##_real(unsigned long n) { name##_with(&real, n); }       \
-    MEASURED static void name##_seen(unsigned long n) { name##_with(&seen, n); }
+    MEASURED static void name##_real(unsigned long n)                                  \
+    {                                                                                  \
+        name##_with(&real, n);                                                         \
+    }                                                                                  \
+    MEASURED static void name##_seen(unsigned long n)                                  \
+    {                                                                                  \
+        name##_with(&seen, n);                                                         \
+    }
 OP(read)
 OP(pread)
 OP(write)

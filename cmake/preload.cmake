@@ -18,10 +18,12 @@ target_include_directories(sonde_preload PRIVATE ${CMAKE_SOURCE_DIR}/include
                            ${CMAKE_SOURCE_DIR}/src)
 # initial-exec: other models may call malloc to get at a thread variable. No builtins of
 # the malloc family: the compiler must not turn our malloc + memset into our calloc.
-# No stack protector: its guard is not set up when libc calls us for the first time.
+# No stack protector: its guard is not set up when libc calls us for the first time. No
+# vectors: a counter must change in one instruction, or a signal handler's count is lost.
 target_compile_options(sonde_preload PRIVATE -ftls-model=initial-exec -fno-builtin-malloc
                        -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
-                       -fno-stack-protector -U_FORTIFY_SOURCE)
+                       -fno-stack-protector -U_FORTIFY_SOURCE
+                       -fno-tree-vectorize -fno-tree-slp-vectorize)
 # Cancelled threads unwind through these and give back the lock of a FILE.
 file(GLOB preload_stdio ${CMAKE_SOURCE_DIR}/src/capture/interpose/io_f[orw]*.c
      ${CMAKE_SOURCE_DIR}/src/capture/interpose/io_stdio.c)

@@ -304,7 +304,8 @@ static void put_lines(const char *way, int how)
         const size_t n = strcspn(p, "\n") + 1;
         memcpy(line, p, n);
         line[n] = '\0';
-        if ((how == 0 ? fputs(line, f) : fprintf(f, "%.3s%s", line, n > 3 ? line + 3 : "")) < 0)
+        if ((how == 0 ? fputs(line, f)
+                      : fprintf(f, "%.3s%s", line, n > 3 ? line + 3 : "")) < 0)
             fail(way);
         p += n;
         if (how == 2)

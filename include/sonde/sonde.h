@@ -486,6 +486,13 @@ SONDE_API int sonde_alert_add(const char *expression,
 /* Of this thread's last sonde_alert_add(); "" when it went well. */
 SONDE_API const char *sonde_alert_error(void);
 
+/* ---- Heap ----------------------------------------------------------------
+ *
+ * Under `sonde run`, keeps what is allocated now, by call site, under a name
+ * ("epoch 1"); the report shows each snapshot and what changed since the one
+ * before. Does nothing otherwise. Not for signal handlers. */
+SONDE_API void sonde_heap_snapshot(const char *name);
+
 /* ---- Measuring a function (E1) ------------------------------------------- */
 struct sonde_bench_result {
     size_t runs, warmup, outliers;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/io_parts.h"
 #include "analyse/parts.h"
 #include "base/buf.h"
 #include "base/files.h"
@@ -27,16 +28,8 @@ struct reading {
     size_t path_cap, zone_cap;
     double ns_per_tick;
     bool redact;
-    uint64_t unread; /* processes whose kernel count is not known */
-    struct image *images;
+    struct io_image *images;
     size_t image_count, image_cap;
-};
-
-/* A program in a process: between execs. Ticks of its beginning and its last reading. */
-struct image {
-    uint32_t pid, ppid;
-    uint64_t start, last;
-    uint64_t all[2];
 };
 
 /* ---- Growing lists ------------------------------------------------------------------ */
@@ -146,6 +139,9 @@ static int add_file(struct reading *g, const struct tablefile *file,
     for (int d = 0; d < 2; d++) {
         add_side(g, &p->side[d], &row->side[d]);
         add_side(g, &g->io->total[d], &row->side[d]);
+        if (g->image_count)
+            g->images[g->image_count - 1].rows[d] += row->side[d].bytes -
+                                                     row->side[d].uncounted;
     }
     p->ways |= row->ways;
     p->opens += row->opens;
@@ -275,63 +271,29 @@ static bool series_grows(const struct io_process_row *p)
 }
 
 static int add_image(struct reading *g, const struct tables_head *head,
-                     const struct io_reading *last)
+                     const struct io_process_row *p)
 {
+    const struct io_reading *last = &p->reading[(p->readings - 1) % 2];
     const int rc = grow(g, (void **)&g->images, &g->image_cap, g->image_count,
                         sizeof *g->images);
     if (rc < 0)
         return rc;
-    g->images[g->image_count++] = (struct image){
+    g->images[g->image_count++] = (struct io_image){
         .pid = head->pid,
         .ppid = head->ppid,
         .start = head->start.ticks,
-        .last = last->ticks,
-        .all = { last->all[0], last->all[1] },
+        .finished = p->finished && p->readings,
+        .read = p->readings > 0,
+        .last = p->readings ? *last : (struct io_reading){ .ticks = head->start.ticks },
     };
     return 0;
-}
-
-static bool is_last_of_pid(const struct reading *g, const struct image *image)
-{
-    for (size_t i = 0; i < g->image_count; i++)
-        if (g->images[i].pid == image->pid && g->images[i].last > image->last)
-            return false;
-    return true;
-}
-
-static bool was_waited_for(const struct reading *g, const struct image *image)
-{
-    for (size_t i = 0; i < g->image_count; i++)
-        if (g->images[i].pid == image->ppid && g->images[i].start <= image->last &&
-            image->last <= g->images[i].last)
-            return true;
-    return false;
-}
-
-/* The kernel adds what a child did to the process that waits for it: once is enough. */
-static void take_off_children(struct reading *g)
-{
-    for (size_t i = 0; i < g->image_count; i++) {
-        const struct image *image = &g->images[i];
-        if (!is_last_of_pid(g, image) || !was_waited_for(g, image))
-            continue;
-        for (int d = 0; d < 2; d++)
-            g->io->kernel[d] -= image->all[d] < g->io->kernel[d] ? image->all[d]
-                                                                 : g->io->kernel[d];
-    }
 }
 
 static int add_process(struct reading *g, const struct tables_head *head,
                        const struct io_process_row *p)
 {
     struct io_report *io = g->io;
-    const struct io_reading *last = &p->reading[(p->readings - 1) % 2];
     io->processes++;
-    g->unread += p->readings == 0;
-    for (int d = 0; p->readings && d < 2; d++) {
-        io->kernel[d] += last->kernel[d];
-        io->seen[d] += last->seen[d];
-    }
     io->opens += p->opens;
     io->closes += p->closes;
     io->open_errors += p->open_errors;
@@ -341,7 +303,7 @@ static int add_process(struct reading *g, const struct tables_head *head,
         io->open_most = p->open_most;
     io->open_grows |= series_grows(p);
     io->files_refused += p->files_refused;
-    return p->readings ? add_image(g, head, last) : 0;
+    return add_image(g, head, p);
 }
 
 static int add_tables(struct reading *g, const struct tablefile *file)
@@ -415,26 +377,6 @@ static int zone_most_time_first(const void *a, const void *b)
     return x_ns != y_ns ? (x_ns < y_ns ? 1 : -1) : strcmp(x->zone, y->zone);
 }
 
-static void set_coverage(struct reading *g)
-{
-    struct io_report *io = g->io;
-    take_off_children(g);
-    const double kernel = (double)(io->kernel[0] + io->kernel[1]);
-    const double seen = (double)(io->seen[0] + io->seen[1]);
-    io->coverage = NAN;
-    io->coverage_why = "";
-    if (g->unread == io->processes)
-        io->coverage_why = "no process lived to compare its count with the kernel's";
-    else if (!(kernel > 0))
-        io->coverage_why = "the kernel counted nothing";
-    else
-        io->coverage = seen < kernel ? seen / kernel : 1;
-    if (io->coverage < 0.95)
-        io->coverage_why = "the rest went past libc's calls: reads of libc itself "
-                           "(loading libraries, locales, names), raw system calls, "
-                           "wide-character streams";
-}
-
 static void finish(struct reading *g)
 {
     struct io_report *io = g->io;
@@ -454,7 +396,7 @@ static void finish(struct reading *g)
         qsort(io->paths, io->path_count, sizeof *io->paths, most_time_first);
     if (io->zone_count)
         qsort(io->zones, io->zone_count, sizeof *io->zones, zone_most_time_first);
-    set_coverage(g);
+    io_coverage(g->images, g->image_count, io);
 }
 
 /* ---- All of it ---------------------------------------------------------------------- */

@@ -7,15 +7,21 @@
  * told not to (verify_asan_link_order), and the library stays out of such programs by
  * itself; SONDE_TRACE tells it what to record event by event.
  */
+#include <dirent.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sonde/sonde.h>
 
 #include "launch/capture_list.h"
+#include "trace/tables.h"
 
 #define LIBRARY "libsonde-preload.so"
 #ifndef SONDE_LIBDIR
@@ -82,6 +88,11 @@ static int set_trace(const struct capture_context *c)
     return setenv("SONDE_TRACE", list, 1) < 0 ? -errno : 0;
 }
 
+struct preload {
+    struct capture_context context;
+    pid_t pid;
+};
+
 static int prepare(const struct capture_context *c, void **ret_state)
 {
     char path[4200];
@@ -101,10 +112,106 @@ static int prepare(const struct capture_context *c, void **ret_state)
     int rc = prepend("LD_PRELOAD", path, ':');
     if (rc == 0)
         rc = prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
-    return rc < 0 ? rc : set_trace(c);
+    if (rc == 0)
+        rc = set_trace(c);
+    struct preload *p = rc == 0 ? calloc(1, sizeof *p) : NULL;
+    if (!p)
+        return rc < 0 ? rc : -ENOMEM;
+    p->context = *c;
+    *ret_state = p;
+    return 0;
+}
+
+/* ---- Whether it was seen ----------------------------------------------------------- */
+
+/* Opens the program as execvp() would find it. */
+static int open_program(const char *name)
+{
+    if (strchr(name, '/'))
+        return open(name, O_RDONLY | O_CLOEXEC);
+    const char *path = getenv("PATH");
+    int fd = -1;
+    while (path && *path && fd < 0) {
+        char file[4096];
+        const size_t len = strcspn(path, ":");
+        const int n = snprintf(file, sizeof file, "%.*s/%s", (int)len, path, name);
+        if (n > 0 && (size_t)n < sizeof file && access(file, X_OK) == 0)
+            fd = open(file, O_RDONLY | O_CLOEXEC);
+        path += len + (path[len] == ':');
+    }
+    return fd;
+}
+
+/* ELF without an interpreter: nobody who would preload anything. */
+static bool is_static(int fd)
+{
+    ElfW(Ehdr) eh;
+    ElfW(Phdr) ph;
+    if (pread(fd, &eh, sizeof eh, 0) != sizeof eh || eh.e_phentsize != sizeof ph ||
+        memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0)
+        return false;
+    for (unsigned i = 0; i < eh.e_phnum; i++)
+        if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + i * sizeof ph)) ==
+                sizeof ph &&
+            ph.p_type == PT_INTERP)
+            return false;
+    return true;
+}
+
+/* Why the loader will not preload anything into this program; NULL: it should. */
+static const char *why_not(const char *name)
+{
+    const int fd = open_program(name);
+    struct stat st;
+    const char *why = NULL;
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID)))
+        why = "it is setuid or setgid";
+    else if (is_static(fd))
+        why = "it is statically linked";
+    (void)close(fd);
+    return why;
+}
+
+static int start(void *state, const struct capture_context *c)
+{
+    struct preload *p = state;
+    if (p)
+        p->pid = c->pid;
+    return 0;
+}
+
+static bool was_seen(const struct preload *p)
+{
+    char part[32];
+    bool seen = false;
+    (void)snprintf(part, sizeof part, "-%d-", (int)p->pid);
+    DIR *dir = opendir(p->context.dir);
+    for (struct dirent *e; dir && !seen && (e = readdir(dir));)
+        seen = tablefile_is_name(e->d_name, "heap") && strstr(e->d_name, part);
+    if (dir)
+        (void)closedir(dir);
+    return seen;
+}
+
+/* Without a reason of its own it may be a program that allocates nothing. */
+static void finish(void *state, int status)
+{
+    const struct preload *p = state;
+    (void)status;
+    if (p && p->pid && !was_seen(p) && p->context.file->command_len > 0) {
+        const char *why = why_not(p->context.file->command[0]);
+        if (why)
+            runfile_note(p->context.file,
+                         "allocations and I/O of the program were not seen: %s", why);
+    }
 }
 
 const struct capture_ops capture_preload = {
     .name = "allocations and I/O",
     .prepare = prepare,
+    .start = start,
+    .finish = finish,
+    .release = free,
 };

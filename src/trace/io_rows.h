@@ -67,30 +67,31 @@ enum io_way {
 /* One direction of one file. */
 struct io_side {
     uint64_t bytes;
-    uint64_t ticks;         /* inside the calls of `latency` */
-    uint64_t sequential;    /* calls that moved bytes from where the one before ended */
-    uint64_t errors;        /* calls that failed, EAGAIN and EINTR apart */
-    uint64_t again;         /* EAGAIN, EINTR: nothing there yet */
-    uint64_t uncounted;     /* of bytes: by send, recv, splice, which the kernel's rchar
+    uint64_t ticks;      /* inside the calls of `latency` */
+    uint64_t sequential; /* calls that moved bytes from where the one before ended */
+    uint64_t errors;     /* calls that failed, EAGAIN and EINTR apart */
+    uint64_t again;      /* EAGAIN, EINTR: nothing there yet */
+    uint64_t uncounted;  /* of bytes: by send, recv, splice, which the kernel's rchar
                              * and wchar leave out */
-    uint64_t sizes[IO_SIZES]; /* calls by bytes moved; their sum is the number of calls */
+    uint64_t
+        sizes[IO_SIZES]; /* calls by bytes moved; their sum is the number of calls */
     uint32_t latency[IO_BUCKETS]; /* calls whose time is known */
 };
 
 struct io_file_row {
-    uint64_t key; /* hash of the path; last */
-    uint32_t path; /* text; 0 in row 0 */
+    uint64_t key;             /* hash of the path; last */
+    uint32_t path;            /* text; 0 in row 0 */
     uint8_t io_class, shared; /* shared: the row of those who are not its owner */
     uint16_t owner;
     uint64_t ways; /* 1 << enum io_way */
     uint64_t opens, closes;
     uint64_t syncs, sync_ticks;
-    uint64_t file_bytes;               /* size when first opened or read */
-    uint64_t cache_pages, cache_warm;  /* looked at before the first read; of them in
+    uint64_t file_bytes;              /* size when first opened or read */
+    uint64_t cache_pages, cache_warm; /* looked at before the first read; of them in
                                         * the page cache. 0 pages: not looked at */
-    uint64_t mapped_bytes, mapped;     /* mmap calls and their lengths */
-    uint64_t touched_bytes;            /* modelled: see io_map.c */
-    uint64_t connect_ticks, connects;  /* connect and accept */
+    uint64_t mapped_bytes, mapped;    /* mmap calls and their lengths */
+    uint64_t touched_bytes;           /* modelled: see io_map.c */
+    uint64_t connect_ticks, connects; /* connect and accept */
     struct io_side side[2];
 };
 
@@ -109,11 +110,11 @@ struct io_reading {
 };
 
 struct io_process_row {
-    uint64_t key; /* 1 */
+    uint64_t key;      /* 1 */
     uint64_t readings; /* taken; the last is reading[(readings - 1) % 2] */
     struct io_reading reading[2];
-    uint64_t unreadable;  /* errno when /proc/self/io cannot be read */
-    uint64_t finished;    /* 1: exit handlers ran (readings are of the end) */
+    uint64_t unreadable; /* errno when /proc/self/io cannot be read */
+    uint64_t finished;   /* 1: exit handlers ran (readings are of the end) */
     uint64_t opens, closes, open_errors, open_ticks;
     uint64_t inherited; /* descriptors first met in use, opened by somebody else */
     uint64_t open_now, open_most;
@@ -126,11 +127,11 @@ struct io_process_row {
 };
 
 struct io_event_row {
-    uint64_t key; /* start in ticks, never 0 */
+    uint64_t key;  /* start in ticks, never 0 */
     uint32_t file; /* index in files */
     uint8_t way, direction;
     uint16_t thread;
-    int64_t result; /* bytes, or -errno */
+    int64_t result;  /* bytes, or -errno */
     uint64_t offset; /* of the file; all ones: none or not known */
     uint32_t ticks;  /* at most; longer ones are cut */
     uint32_t zone;   /* site, 0 none */

@@ -20,44 +20,84 @@ EXPORTED void *reallocarray(void *p, size_t count, size_t size);
 EXPORTED void *memalign(size_t alignment, size_t size);
 EXPORTED void *pvalloc(size_t size);
 
-/* ---- Counting --------------------------------------------------------------------- */
+/* ---- Counting ---------------------------------------------------------------------
+ *
+ * The rare cases are calls in tail position, so that the usual one saves no registers. */
 
-static inline struct heap_counter_row *row_now(struct heap_cell *c)
+#define RARE __attribute__((noinline, cold))
+
+static RARE void *alloc_rare(struct heap_cell *c, void *p, size_t size)
 {
-    const uint32_t zone = inside_zone();
-    return UNLIKELY(zone != c->zone) ? heap_zone_row(c, zone) : c->row;
+    if (c->thread->untold > HEAP_UNTOLD)
+        heap_tell(c);
+    if (c->until < 0)
+        heap_sample(c, p, size);
+    return p;
 }
 
-static inline void count_alloc(struct heap_cell *c, void *p, size_t size)
+static inline void *count_alloc_in(struct heap_cell *c, struct heap_counter_row *row,
+                                   void *p, size_t size, size_t usable)
 {
-    struct heap_counter_row *row = row_now(c);
     struct heap_count *k = &row->size[heap_class(size)];
     k->count++;
     k->bytes += size;
     struct heap_thread_row *t = c->thread;
-    const int64_t untold = t->untold + (int64_t)heap_real.usable(p);
+    const int64_t untold = t->untold + (int64_t)usable;
     t->untold = untold;
-    if (untold > t->high) {
+    if (untold > t->high)
         t->high = untold;
-        if (UNLIKELY(untold > HEAP_UNTOLD))
-            heap_tell(c);
-    }
     c->until -= (int64_t)size;
-    if (UNLIKELY(c->until < 0))
-        heap_sample(c, p, size);
+    if (UNLIKELY(c->until < 0) || UNLIKELY(untold > HEAP_UNTOLD))
+        return alloc_rare(c, p, size);
+    return p;
 }
 
-static inline void count_free(struct heap_cell *c, const void *p, size_t usable)
+static struct heap_counter_row *row_now(struct heap_cell *c)
 {
-    struct heap_counter_row *row = row_now(c);
+    const uint32_t zone = inside_zone();
+    return zone != c->zone ? heap_zone_row(c, zone) : c->row;
+}
+
+/* The zone has changed, or the allocator is not glibc's. */
+static __attribute__((noinline)) void *count_alloc_other(struct heap_cell *c, void *p,
+                                                         size_t size)
+{
+    return count_alloc_in(c, row_now(c), p, size, heap_usable(p));
+}
+
+static inline void *count_alloc(struct heap_cell *c, void *p, size_t size)
+{
+    if (UNLIKELY(inside_zone() != c->zone) || UNLIKELY(!heap_sizes_in_front))
+        return count_alloc_other(c, p, size);
+    return count_alloc_in(c, c->row, p, size, heap_usable_in_front(p));
+}
+
+/* False: there is more to do, free_rare(). */
+static inline bool count_free_in(struct heap_cell *c, struct heap_counter_row *row,
+                                 const void *p, size_t usable)
+{
     row->frees++;
     row->freed_bytes += usable;
     struct heap_thread_row *t = c->thread;
-    t->untold -= (int64_t)usable;
-    if (UNLIKELY(t->untold < -HEAP_UNTOLD))
+    const int64_t untold = t->untold - (int64_t)usable;
+    t->untold = untold;
+    return !UNLIKELY(untold < -HEAP_UNTOLD) &&
+           !UNLIKELY(heap->filter[heap_filter_of(p)]);
+}
+
+static RARE void free_rare(struct heap_cell *c, const void *p)
+{
+    if (c->thread->untold < -HEAP_UNTOLD)
         heap_tell(c);
-    if (UNLIKELY(heap->filter[heap_filter_of(p)]))
+    if (heap->filter[heap_filter_of(p)])
         heap_forget(p);
+}
+
+/* Counts a free in every detail, in any zone. */
+static void count_free(struct heap_cell *c, const void *p, size_t usable)
+{
+    if (!count_free_in(c, row_now(c), p, usable))
+        free_rare(c, p);
 }
 
 /* Several threads at once: when there are more than numbers, or at their very end. */
@@ -71,7 +111,7 @@ static void count_shared(struct heap_cell *c, void *p, size_t size)
     struct heap_count *k = &c->row->size[heap_class(size)];
     add(&k->count, 1);
     add(&k->bytes, size);
-    __atomic_fetch_add(&heap->process->live, (int64_t)heap_real.usable(p),
+    __atomic_fetch_add(&heap->process->live, (int64_t)heap_usable(p),
                        __ATOMIC_RELAXED);
 }
 
@@ -86,46 +126,49 @@ static void count_free_shared(struct heap_cell *c, const void *p, size_t usable)
 
 /* ---- The slow way ----------------------------------------------------------------- */
 
-static __attribute__((noinline, cold)) void count_alloc_slow(void *p, size_t size)
+static RARE void *alloc_slow(void *p, size_t size)
 {
+    if (!p) {
+        if (heap_cell->row)
+            add(&heap->process->failed, 1);
+        return NULL;
+    }
     struct heap_cell *c = heap_join();
-    if (!c)
-        return;
-    if (heap_is_shared(c))
+    if (c && heap_is_shared(c))
         count_shared(c, p, size);
-    else
-        count_alloc(c, p, size);
+    else if (c)
+        (void)count_alloc(c, p, size);
+    return p;
 }
 
-static __attribute__((noinline, cold)) void count_free_slow(void *p)
+static RARE void free_slow(void *p)
 {
     struct heap_cell *c = heap_join();
-    if (!c)
-        return;
-    const size_t usable = heap_real.usable(p);
-    if (heap_is_shared(c))
-        count_free_shared(c, p, usable);
-    else
-        count_free(c, p, usable);
+    if (c && heap_is_shared(c))
+        count_free_shared(c, p, heap_usable(p));
+    else if (c)
+        count_free(c, p, heap_usable(p));
+    heap_real.free(p);
 }
 
-static __attribute__((noinline, cold)) void failed(void)
+static __attribute__((noinline)) void free_other(struct heap_cell *c, void *p)
 {
-    if (heap_cell->row)
-        add(&heap->process->failed, 1);
+    count_free(c, p, heap_usable(p));
+    heap_real.free(p);
 }
 
-/* After any allocation but malloc itself. */
+static RARE void free_rare_then(struct heap_cell *c, void *p)
+{
+    free_rare(c, p);
+    heap_real.free(p);
+}
+
 static inline void *counted(void *p, size_t size)
 {
     struct heap_cell *c = heap_cell;
-    if (UNLIKELY(!p))
-        failed();
-    else if (UNLIKELY(!c->row))
-        count_alloc_slow(p, size);
-    else
-        count_alloc(c, p, size);
-    return p;
+    if (UNLIKELY(!p) || UNLIKELY(!c->row))
+        return alloc_slow(p, size);
+    return count_alloc(c, p, size);
 }
 
 static inline bool resolved(const void *function)
@@ -133,25 +176,33 @@ static inline bool resolved(const void *function)
     return !UNLIKELY(!function) || heap_resolve();
 }
 
+static RARE void *malloc_first(size_t size)
+{
+    return heap_resolve() ? counted(heap_real.malloc(size), size) : heap_early(size, 16);
+}
+
 /* ---- The family ------------------------------------------------------------------- */
 
 EXPORTED void *malloc(size_t size)
 {
-    if (!resolved(heap_real.malloc))
-        return heap_early(size, 16);
+    if (UNLIKELY(!heap_real.malloc))
+        return malloc_first(size);
     return counted(heap_real.malloc(size), size);
 }
 
 EXPORTED void free(void *p)
 {
-    if (!p || UNLIKELY(heap_is_early(p)) || !resolved(heap_real.free))
-        return;
+    if (!p || UNLIKELY(heap_is_early(p)) || UNLIKELY(!heap_real.free))
+        return; /* without the real one nothing can have been allocated but early */
     struct heap_cell *c = heap_cell;
     if (UNLIKELY(!c->row))
-        count_free_slow(p);
+        free_slow(p);
+    else if (UNLIKELY(inside_zone() != c->zone) || UNLIKELY(!heap_sizes_in_front))
+        free_other(c, p);
+    else if (count_free_in(c, c->row, p, heap_usable_in_front(p)))
+        heap_real.free(p);
     else
-        count_free(c, p, heap_real.usable(p));
-    heap_real.free(p);
+        free_rare_then(c, p);
 }
 
 EXPORTED void *calloc(size_t count, size_t size)
@@ -184,7 +235,7 @@ static void count_realloc(void *p, size_t old, void *q, size_t size)
     }
     count_free(c, p, old);
     row_now(c)->reallocs++;
-    count_alloc(c, q, size);
+    (void)count_alloc(c, q, size);
 }
 
 EXPORTED void *realloc(void *p, size_t size)
@@ -195,7 +246,7 @@ EXPORTED void *realloc(void *p, size_t size)
         return realloc_early(p, size);
     if (!resolved(heap_real.realloc))
         return NULL;
-    const size_t old = heap_real.usable(p);
+    const size_t old = heap_usable(p);
     struct heap_taken taken = { .is = false };
     if (heap && UNLIKELY(heap->filter[heap_filter_of(p)]))
         heap_take(p, &taken); /* while the address is still ours */
@@ -207,7 +258,7 @@ EXPORTED void *realloc(void *p, size_t size)
         if (c->row)
             count_free(c, p, old);
     } else {
-        failed();
+        (void)alloc_slow(NULL, size);
         heap_put_back(&taken);
     }
     return q;

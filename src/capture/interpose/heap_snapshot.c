@@ -72,9 +72,10 @@ static void take(const char *name)
     __atomic_store_n(&row->number, index + 1ULL, __ATOMIC_RELEASE);
 }
 
-EXPORTED void sonde_heap_snapshot(const char *name);
+/* Found by sonde_heap_snapshot() of whichever libsonde the program has. */
+EXPORTED void sonde_heap_take_(const char *name);
 
-void sonde_heap_snapshot(const char *name)
+void sonde_heap_take_(const char *name)
 {
     const int error = errno;
     if (heap_join() && inside_lock(&heap->lock)) {

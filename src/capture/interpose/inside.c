@@ -43,6 +43,7 @@ static struct {
     char trace[64];
 } decided;
 
+static bool constructed; /* our constructor runs: those of sanitizers have run */
 static const struct table *recorder_table; /* NULL until our constructor ran */
 
 /* ---- Locks ------------------------------------------------------------------------ */
@@ -122,8 +123,9 @@ __attribute__((noinline)) void *inside_real(const char *name)
 /* ---- Deciding --------------------------------------------------------------------- */
 
 /* A sanitizer replaces the same functions and checks every access: two of a kind in one
- * process do not go together. */
-static const char *sanitizer(void)
+ * process do not go together. It also stands in front of strlen and its like, which must
+ * not be called before it is ready: nothing but dlsym here. */
+static const char *find_sanitizer(void)
 {
     static const char *const runtime[][2] = {
         { "__asan_init", "built with AddressSanitizer" },
@@ -138,6 +140,17 @@ static const char *sanitizer(void)
         if (dlsym(RTLD_DEFAULT, runtime[i][0]))
             found = runtime[i][1];
     inside_resolving--;
+    return found;
+}
+
+const char *inside_sanitizer(void)
+{
+    static const char *found;
+    static uint32_t looked;
+    if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
+        found = find_sanitizer();
+        __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+    }
     return found;
 }
 
@@ -160,7 +173,7 @@ static void decide(void)
     snprintf(decided.dir, sizeof decided.dir, "%s", dir);
     const char *trace = secure_getenv("SONDE_TRACE");
     snprintf(decided.trace, sizeof decided.trace, "%s", trace ? trace : "");
-    decided.stays_out = sanitizer();
+    decided.stays_out = inside_sanitizer();
     __atomic_store_n(&decided.state, INSIDE_ON, __ATOMIC_RELEASE);
 }
 
@@ -179,6 +192,8 @@ bool inside_arm(void)
     static uint32_t once; /* the wiped locks do not exist yet */
     if (inside_busy || inside_resolving || !environ)
         return false; /* ours, or too early to decide */
+    if (inside_sanitizer() && !constructed)
+        return false;
     const bool first = __atomic_load_n(&inside_shared, __ATOMIC_ACQUIRE) ==
                        &before_start;
     uint32_t *lock = first ? &once : &inside_shared->lock;
@@ -321,6 +336,7 @@ void copies_preloaded(void)
 
 __attribute__((constructor)) static void start(void)
 {
+    constructed = true;
     const bool on = inside_ready();
     inside_busy++;
     if (decided.stays_out && heap_stays_out)

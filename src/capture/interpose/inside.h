@@ -72,6 +72,9 @@ static inline bool inside_ready(void)
     return state == INSIDE_ON || (state == INSIDE_UNKNOWN && inside_arm());
 }
 
+/* What the program is built with, in words; NULL: no sanitizer. Until our constructor has
+ * run, such a process must be passed through without a single call of libc. */
+const char *inside_sanitizer(void);
 /* Told once, when a process is left alone although it is part of a run: leaves a note for
  * the report. */
 void heap_stays_out(const char *why) __attribute__((weak));

@@ -8,14 +8,19 @@
  */
 #include "capture/interpose/io.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 struct io_state *io;
 
-enum { READING_FIRST = 100 }; /* thousandths of a second until the first reading */
+enum {
+    READING_FIRST = 10, /* the first reading comes after a tenth of a second */
+    PATIENCE = 10000,   /* how often to yield while another thread sets things up */
+};
 
 static long missing(void)
 {
@@ -33,6 +38,19 @@ void *io_real(const char *name)
     return real ? real : (void *)missing;
 }
 
+extern const struct io_real_entry __start_io_reals[], __stop_io_reals[];
+
+__attribute__((constructor)) static void find_reals(void)
+{
+    for (const struct io_real_entry *e = __start_io_reals; e < __stop_io_reals; e++)
+        if (!*e->pointer)
+            *e->pointer = io_real(e->name);
+    /* This libc has not all of them; the program is not to find our failures. */
+    inside_busy++;
+    (void)dlerror();
+    inside_busy--;
+}
+
 /* ---- /proc/self/io -------------------------------------------------------------------- */
 
 static uint64_t number_after(const char *text, const char *name)
@@ -48,8 +66,8 @@ static uint64_t number_after(const char *text, const char *name)
 static int read_proc_io(struct io_state *s, uint64_t ret_chars[2], uint64_t ret_own[2])
 {
     char text[512];
-    const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/io",
-                            O_RDONLY | O_CLOEXEC, 0);
+    const long fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/io", O_RDONLY | O_CLOEXEC,
+                            0);
     if (fd < 0)
         return errno;
     const long n = syscall(SYS_read, fd, text, sizeof text - 1);
@@ -59,8 +77,7 @@ static int read_proc_io(struct io_state *s, uint64_t ret_chars[2], uint64_t ret_
     text[n] = '\0';
     ret_chars[0] = number_after(text, "rchar: ");
     ret_chars[1] = number_after(text, "wchar: ");
-    ret_own[0] = s->own[IO_READ] +
-                 __atomic_load_n(&inside_own_bytes, __ATOMIC_RELAXED);
+    ret_own[0] = s->own[IO_READ] + __atomic_load_n(&inside_own_bytes, __ATOMIC_RELAXED);
     ret_own[1] = s->own[IO_WRITE];
     io_add(&s->own[IO_READ], (uint64_t)n, false);
     return 0;
@@ -101,9 +118,9 @@ void io_take_reading(uint64_t now)
 {
     struct io_state *s = io;
     uint64_t due = __atomic_load_n(&s->next_reading, __ATOMIC_RELAXED);
-    if (now <= due || !__atomic_compare_exchange_n(&s->next_reading, &due,
-                                                   now + s->second, false,
-                                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (now <= due ||
+        !__atomic_compare_exchange_n(&s->next_reading, &due, now + s->second, false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return;
     const int saved = errno;
     inside_busy++;
@@ -138,11 +155,23 @@ static int make_tables(struct io_state *s)
     return 0;
 }
 
+/* A second, roughly: to measure it would take a millisecond of every process. */
+static uint64_t about_a_second(void)
+{
+#if defined(__aarch64__)
+    uint64_t per_second;
+    __asm__("mrs %0, cntfrq_el0" : "=r"(per_second));
+    return per_second;
+#else
+    return ticks_source() == TICKS_TSC ? 2500000000u : 1000000000u;
+#endif
+}
+
 static void start_clocks(struct io_state *s)
 {
     const uint64_t now = io_ticks();
-    s->second = (uint64_t)(ticks_per_ns() * 1e9);
-    s->next_reading = now + s->second / 1000 * READING_FIRST;
+    s->second = about_a_second();
+    s->next_reading = now + s->second / READING_FIRST;
     s->process->series_ticks = s->second / 10;
     s->process->series_start = now;
     uint64_t own[2];
@@ -158,8 +187,11 @@ bool io_set_up(void)
 {
     static int32_t making; /* the pid: a child that forked meanwhile is not kept out */
     const int32_t pid = (int32_t)syscall(SYS_getpid);
-    if (__atomic_exchange_n(&making, pid, __ATOMIC_ACQUIRE) == pid)
-        return false; /* another thread is at it: its calls count, this one does not */
+    for (int n = 0; __atomic_exchange_n(&making, pid, __ATOMIC_ACQUIRE) == pid; n++) {
+        if (n == PATIENCE)
+            return false;
+        (void)sched_yield(); /* another thread is at it, and needs nothing from us */
+    }
     struct io_state *s = io ? io : inside_wiped(sizeof *s);
     if (s && !s->on && !s->broken) {
         s->pid = pid;
@@ -273,8 +305,9 @@ void io_event(const struct io_call *c, enum io_direction d, enum io_way way,
     inside_busy++; /* tables_append() takes a lock: handlers keep out */
     struct io_event_row *e = tables_append(&io->tables, IO_TABLES_EVENTS, &index);
     if (e) {
-        e->file = c->row == io->other ? 0 : c->alone ? c->fd->index
-                                                      : c->fd->shared_index;
+        e->file = c->row == io->other ? 0
+                  : c->alone          ? c->fd->index
+                                      : c->fd->shared_index;
         e->way = (uint8_t)way;
         e->direction = (uint8_t)d;
         e->thread = (uint16_t)inside_thread();
@@ -298,6 +331,7 @@ static void finish(bool flush)
         return;
     const int saved = errno;
     inside_busy++;
+    io_fds_finish();
     io_maps_finish();
     keep_reading(s, io_ticks());
     if (flush)

@@ -2,6 +2,7 @@
  *
  *     io.c         the state of this process, its file of tables, readings, the end
  *     io_rows.c    paths and zones get rows
+ *     io_vfork.c   whether a thread is in a child of vfork
  *     io_fds.c     open, close, dup, pipe …: what a descriptor is
  *     io_calls.c   read and write families
  *     io_copy.c    sendfile, copy_file_range, splice, fsync
@@ -26,8 +27,7 @@
  *
  * Everything lives in memory that the kernel wipes in the child of a fork: a child
  * starts with no file, no rows and no known descriptors, and finds out anew. A child of
- * vfork shares this memory with its parent; that is why all that changes what a
- * descriptor is asks for the pid first (io_fds.c).
+ * vfork shares this memory with its parent and changes nothing in it (io_vfork.c).
  */
 #ifndef SONDE_CAPTURE_INTERPOSE_IO_H
 #define SONDE_CAPTURE_INTERPOSE_IO_H
@@ -47,8 +47,19 @@
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
-/* A pointer to the real function of this name, found when first used. */
-#define REAL_OF(name) static __typeof__(name) *real_##name
+/* A pointer to the real function of this name. All are looked up by our constructor:
+ * later it might be in a signal handler or in the child of a process with threads, where
+ * the loader's lock must not be waited for. Before, they are looked up when used. */
+struct io_real_entry {
+    const char *name;
+    void **pointer;
+};
+#define REAL_OF(name_)                                                                 \
+    static __typeof__(name_) *real_##name_;                                            \
+    __attribute__((section("io_reals"),                                                \
+                   used)) static const struct io_real_entry entry_##name_ = {          \
+        #name_, (void **)&real_##name_                                                 \
+    }
 #define REAL(name)                                                                     \
     (__extension__({                                                                   \
         if (UNLIKELY(!real_##name))                                                    \
@@ -72,7 +83,7 @@ enum {
 #define IO_NO_PLACE (UINT64_MAX - 1)
 
 enum io_fd_flag {
-    IO_FD_OPENED = 1,  /* by this process, and seen: its close counts */
+    IO_FD_OPENED = 1, /* by this process, and seen: its close counts */
     IO_FD_ASIDE = 2,  /* Sonde's own: not counted */
     IO_FD_LOOKED = 4, /* the page cache was looked at, or need not be */
 };
@@ -81,10 +92,10 @@ enum io_fd_flag {
 struct io_fd {
     struct io_file_row *row;    /* counts of thread `owner` */
     struct io_file_row *shared; /* counts of all others; NULL until there are any */
-    FILE *stream;       /* known to be open on it */
-    uint64_t pending;   /* bytes that FILE held when we last looked */
-    uint64_t pos;       /* the file's position, as far as calls tell */
-    uint64_t expect[2]; /* where the last read and the last write ended */
+    FILE *stream;               /* known to be open on it */
+    uint64_t pending;           /* bytes that FILE held when we last looked */
+    uint64_t pos;               /* the file's position, as far as calls tell */
+    uint64_t expect[2];         /* where the last read and the last write ended */
     uint32_t index, shared_index;
     uint16_t owner;
     uint8_t flags, io_class;
@@ -106,9 +117,10 @@ struct io_state {
     uint32_t on;   /* 0: not set up (or wiped by a fork) */
     uint32_t lock; /* over rows, zones, maps; held for an instant, never over calls */
     int32_t pid;
-    uint32_t broken;   /* no file could be made: pass everything through */
-    uint32_t trace;    /* every event */
-    uint32_t stream_top; /* no FILE is known beyond this descriptor */
+    uint32_t broken;       /* no file could be made: pass everything through */
+    uint32_t trace;        /* every event */
+    uint32_t fd_top;       /* no descriptor was opened beyond this one */
+    uint32_t stream_top;   /* no FILE is known beyond this descriptor */
     uint64_t next_reading; /* ticks */
     uint64_t second;       /* in ticks */
     uint64_t base[2];      /* rchar, wchar at the start */
@@ -266,6 +278,14 @@ void io_resolve_shared(struct io_fd *f);
 void io_look(struct io_fd *f, int fd);
 struct io_zone *io_zone_resolve(uint32_t zone);
 
+/* Whether this thread runs in a child of vfork (io_vfork.c). */
+extern THREAD_LOCAL uint32_t io_vforked;
+bool io_in_vfork_slow(void);
+static inline bool io_in_vfork(void)
+{
+    return UNLIKELY(io_vforked) && io_in_vfork_slow();
+}
+
 static inline void io_lock(struct io_state *s)
 {
     while (__atomic_exchange_n(&s->lock, 1, __ATOMIC_ACQUIRE))
@@ -278,6 +298,8 @@ static inline void io_unlock(struct io_state *s)
 
 /* ---- The end ------------------------------------------------------------------------------ */
 
+/* What is open and what is not (io_fds.c). */
+void io_fds_finish(void);
 /* Modelled reads of what is still mapped (io_map.c). */
 void io_maps_finish(void);
 /* What FILEs still hold will be written by exit() (io_stdio.c). */

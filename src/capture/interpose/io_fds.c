@@ -1,10 +1,8 @@
 /* io_fds.c: what a descriptor is: open, dup, pipe, close.
  *
  * Numbers are reused at once and by any thread, so what we know about a number is
- * forgotten before its close and set after the call that gave it. A child of vfork runs
- * in its parent's memory with descriptors of its own; whatever it opens and closes must
- * not be noted there: each change asks for the pid (a system call of 70 ns beside one of
- * several hundred).
+ * forgotten before its close and set after the call that gave it. What a child of vfork
+ * opens and closes is not noted: it runs in its parent's memory (io_vfork.c).
  *
  * open_now and the series over time count what this process opened and has not closed.
  */
@@ -25,16 +23,11 @@ int __openat64_2(int dir, const char *path, int flags);
 
 /* ---- Noting it ---------------------------------------------------------------------------- */
 
-static bool in_this_process(const struct io_state *s)
-{
-    return s->pid == (int32_t)syscall(SYS_getpid);
-}
-
 /* What is known about a number, for those who change it; NULL where nothing is kept. */
 static struct io_fd *known(int fd)
 {
     struct io_state *s = io;
-    if (inside_busy || !s || !s->on || (unsigned)fd >= IO_FDS || !in_this_process(s))
+    if (inside_busy || !s || !s->on || (unsigned)fd >= IO_FDS || io_in_vfork())
         return NULL;
     return &s->fd[fd];
 }
@@ -88,21 +81,40 @@ static void forget(struct io_fd *f)
     *f = (struct io_fd){ .owner = UINT16_MAX };
 }
 
+static void one_less(struct io_state *s, struct io_fd *f)
+{
+    if (!(f->flags & IO_FD_OPENED))
+        return;
+    if (f->row)
+        io_add(&f->row->closes, 1, false);
+    io_add(&s->process->closes, 1, false);
+    (void)__atomic_fetch_sub(&s->process->open_now, 1, __ATOMIC_RELAXED);
+}
+
 void io_closing(int fd)
 {
     struct io_fd *f = io && io->on && (unsigned)fd < IO_FDS ? &io->fd[fd] : NULL;
-    if (!f || (!f->row && !f->flags)) /* never met: no need to ask for the pid */
+    if (!f || (!f->row && !f->flags)) /* never met */
         return;
     f = known(fd);
     if (!f)
         return;
-    if (f->flags & IO_FD_OPENED) {
-        if (f->row)
-            io_add(&f->row->closes, 1, false);
-        io_add(&io->process->closes, 1, false);
-        (void)__atomic_fetch_sub(&io->process->open_now, 1, __ATOMIC_RELAXED);
-    }
+    one_less(io, f);
     forget(f);
+}
+
+/* Some close by raw system calls (libuv does): what is not open any more at the end was
+ * closed. */
+void io_fds_finish(void)
+{
+    struct io_state *s = io;
+    for (uint32_t fd = 0; fd <= s->fd_top; fd++) {
+        struct io_fd *f = &s->fd[fd];
+        if (!(f->flags & IO_FD_OPENED) || syscall(SYS_fcntl, fd, F_GETFD) >= 0)
+            continue;
+        one_less(s, f);
+        forget(f);
+    }
 }
 
 void io_opened(int fd, const char *path, uint64_t start, const void *caller)
@@ -117,9 +129,13 @@ void io_opened(int fd, const char *path, uint64_t start, const void *caller)
     struct io_state *s = io;
     if (!s && io_set_up())
         s = io;
-    if (s && s->on && in_this_process(s)) {
+    if (s && s->on && !io_in_vfork()) {
         struct io_fd *f = &s->fd[fd];
+        one_less(s,
+                 f); /* the number is free again, though nobody was seen to close it */
         forget(f);
+        if ((uint32_t)fd > s->fd_top)
+            s->fd_top = (uint32_t)fd;
         if (is_sondes(caller))
             f->flags = IO_FD_ASIDE;
         else
@@ -142,7 +158,9 @@ void io_doubled(int from, int to)
         inside_busy++;
         if (!f->row)
             io_resolve(f, from, NULL);
-        forget(t);
+        one_less(io, t);
+        if ((uint32_t)to > io->fd_top)
+            io->fd_top = (uint32_t)to;
         *t = *f;
         t->stream = NULL;
         t->pending = 0;

@@ -48,14 +48,14 @@ static bool countable(size_t size, size_t n)
         return items(got, size, n);                                                    \
     }
 FREAD(fread, true, (void *to, size_t size, size_t n, FILE *fp), (to, size, n, fp),
-      (to, 1, size * n, fp))
+      (to, 1, size *n, fp))
 FREAD(fread_unlocked, false, (void *to, size_t size, size_t n, FILE *fp),
-      (to, size, n, fp), (to, 1, size * n, fp))
+      (to, size, n, fp), (to, 1, size *n, fp))
 FREAD(__fread_chk, true, (void *to, size_t room, size_t size, size_t n, FILE *fp),
-      (to, room, size, n, fp), (to, room, 1, size * n, fp))
+      (to, room, size, n, fp), (to, room, 1, size *n, fp))
 FREAD(__fread_unlocked_chk, false,
       (void *to, size_t room, size_t size, size_t n, FILE *fp), (to, room, size, n, fp),
-      (to, room, 1, size * n, fp))
+      (to, room, 1, size *n, fp))
 
 /* ---- Lines -------------------------------------------------------------------------------- */
 
@@ -64,8 +64,8 @@ FREAD(__fread_unlocked_chk, false,
 static void read_line(struct window *w, const char *line, int n)
 {
     const size_t len = line ? strlen(line) : 0;
-    const bool whole = !line || (len && line[len - 1] == '\n') || len + 1 >= (size_t)n ||
-                       feof_unlocked(w->fp);
+    const bool whole = !line || (len && line[len - 1] == '\n') ||
+                       len + 1 >= (size_t)n || feof_unlocked(w->fp);
     if (whole)
         window_read(w, len);
     else
@@ -78,7 +78,7 @@ static void read_line(struct window *w, const char *line, int n)
     {                                                                                  \
         WINDOW(w);                                                                     \
         w.locked = NULL;                                                               \
-        if (n <= 0 || stream_serves_line(fp, '\n') || !window_open(&w, fp, lock))       \
+        if (n <= 0 || stream_serves_line(fp, '\n') || !window_open(&w, fp, lock))      \
             return REAL(name) arguments;                                               \
         char *const line = REAL(name) arguments;                                       \
         read_line(&w, line, n);                                                        \
@@ -90,7 +90,7 @@ FGETS(__fgets_chk, true, (char *to, size_t room, int n, FILE *fp), (to, room, n,
 FGETS(__fgets_unlocked_chk, false, (char *to, size_t room, int n, FILE *fp),
       (to, room, n, fp))
 
-#define GETLINE(name, end_, declaration, arguments)                                        \
+#define GETLINE(name, end_, declaration, arguments)                                    \
     REAL_OF(name);                                                                     \
     EXPORTED ssize_t name declaration                                                  \
     {                                                                                  \
@@ -103,7 +103,8 @@ FGETS(__fgets_unlocked_chk, false, (char *to, size_t room, int n, FILE *fp),
         return len;                                                                    \
     }
 GETLINE(getline, '\n', (char **line, size_t *room, FILE *fp), (line, room, fp))
-GETLINE(getdelim, end, (char **line, size_t *room, int end, FILE *fp), (line, room, end, fp))
+GETLINE(getdelim, end, (char **line, size_t *room, int end, FILE *fp),
+        (line, room, end, fp))
 GETLINE(__getdelim, end, (char **line, size_t *room, int end, FILE *fp),
         (line, room, end, fp))
 

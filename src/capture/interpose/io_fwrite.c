@@ -141,8 +141,8 @@ VPRINTF(__vprintf_chk, (int flag, const char *format, va_list more),
         (flag, format, more), stdout)
 PRINTF(fprintf, vfprintf, (FILE * fp, const char *format, ...), fp, format)
 PRINTF(printf, vprintf, (const char *format, ...), format)
-PRINTF(__fprintf_chk, __vfprintf_chk, (FILE * fp, int flag, const char *format, ...), fp,
-       flag, format)
+PRINTF(__fprintf_chk, __vfprintf_chk, (FILE * fp, int flag, const char *format, ...),
+       fp, flag, format)
 PRINTF(__printf_chk, __vprintf_chk, (int flag, const char *format, ...), flag, format)
 
 /* Straight to a descriptor. */

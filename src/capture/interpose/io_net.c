@@ -21,7 +21,8 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t n, size_t room, int flags,
 
 /* ---- Messages ------------------------------------------------------------------------------ */
 
-static void end_message(struct io_call *c, enum io_direction d, ssize_t moved, bool peek)
+static void end_message(struct io_call *c, enum io_direction d, ssize_t moved,
+                        bool peek)
 {
     if (peek && moved >= 0)
         return; /* the bytes stay and will be counted when they are taken */
@@ -38,7 +39,7 @@ static void end_message(struct io_call *c, enum io_direction d, ssize_t moved, b
         if (!io_begin(&c, fd))                                                         \
             return REAL(name) arguments;                                               \
         const ssize_t moved = REAL(name) arguments;                                    \
-        end_message(&c, direction, moved, (flags) & MSG_PEEK);                         \
+        end_message(&c, direction, moved, (flags)&MSG_PEEK);                           \
         return moved;                                                                  \
     }
 
@@ -56,7 +57,8 @@ MESSAGE(recvfrom, IO_READ, flags,
         (int fd, void *buf, size_t n, int flags, struct sockaddr *from, socklen_t *len),
         (fd, buf, n, flags, from, len))
 MESSAGE(recvmsg, IO_READ, flags, (int fd, struct msghdr *m, int flags), (fd, m, flags))
-MESSAGE(__recv_chk, IO_READ, flags, (int fd, void *buf, size_t n, size_t room, int flags),
+MESSAGE(__recv_chk, IO_READ, flags,
+        (int fd, void *buf, size_t n, size_t room, int flags),
         (fd, buf, n, room, flags))
 MESSAGE(__recvfrom_chk, IO_READ, flags,
         (int fd, void *buf, size_t n, size_t room, int flags, struct sockaddr *from,
@@ -108,9 +110,10 @@ static void name_accepted(int fd)
     char name[160];
     if (getsockname(fd, (struct sockaddr *)&a, &len) != 0)
         return;
-    const uint16_t port = a.ss_family == AF_INET  ? ((struct sockaddr_in *)&a)->sin_port
-                          : a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
-                                                    : 0;
+    const uint16_t port = a.ss_family == AF_INET ? ((struct sockaddr_in *)&a)->sin_port
+                          : a.ss_family == AF_INET6
+                              ? ((struct sockaddr_in6 *)&a)->sin6_port
+                              : 0;
     if (port)
         (void)snprintf(name, sizeof name, "%s from port %u", protocol(fd), ntohs(port));
     else if (!name_address(fd, &a, len, name, sizeof name))

@@ -232,7 +232,8 @@ struct seen_pages {
     uint64_t pages, warm;
 };
 
-static bool ask_cachestat(int fd, uint64_t offset, uint64_t len, struct seen_pages *seen)
+static bool ask_cachestat(int fd, uint64_t offset, uint64_t len,
+                          struct seen_pages *seen)
 {
     const uint64_t range[2] = { offset, len };
     uint64_t stat[5] = { 0 }; /* nr_cache, dirty, writeback, evicted, recently */

@@ -120,8 +120,7 @@ void window_scanned(struct window *w)
 {
     const int saved = errno;
     const FILE *fp = w->fp;
-    const bool refilled = fp->_IO_read_end != w->read_end ||
-                          unread_of(fp) > w->unread;
+    const bool refilled = fp->_IO_read_end != w->read_end || unread_of(fp) > w->unread;
     off_t at = -1;
     if (refilled && w->call.fd->io_class == IO_CLASS_FILE) {
         inside_busy++;

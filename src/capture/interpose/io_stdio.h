@@ -34,8 +34,8 @@
 
 struct window {
     struct io_call call;
-    FILE *fp;      /* NULL: not counted */
-    FILE *locked;  /* by us */
+    FILE *fp;     /* NULL: not counted */
+    FILE *locked; /* by us */
     size_t unread, pending;
     const char *read_end;
     int64_t offset;
