@@ -13,7 +13,9 @@
 #include "capture/sample/unwind.h"
 
 enum {
-    STACK_BYTES = 8192,
+    STACK_DEEP = 16384, /* bytes of stack in a sample; deep ones of interpreters … */
+    STACK_SHALLOW = 8192, /* … at rates that let the rings last */
+    RATE_DEEP = 250,
     SHARE_PERCENT = 3,    /* of one CPU, for all we do */
     TICK_NS = 1000000,    /* longest work at a time */
     RECORDS_PER_LOOK = 8, /* records between looks at the clock */
@@ -28,10 +30,11 @@ struct sampler {
     struct perf perf;
     struct unwind_cache *cache;
     uint64_t period_ns;
+    uint32_t stack_bytes;
     uint64_t after_ns; /* from tick to tick */
     bool running;      /* events are open */
     bool paused;
-    bool shallow;      /* the share was used up in the window before */
+    bool shallow; /* the share was used up in the window before */
     uint64_t window_ns, window_cpu_ns;
     uint64_t tick_cpu_ns;
     unsigned records;
@@ -183,7 +186,7 @@ static void set_info(struct sampler *m)
 /* Three ticks for the time a ring takes to fill. */
 static uint64_t tick_distance(const struct sampler *m)
 {
-    const uint64_t record = (m->perf.has_stack ? STACK_BYTES : 0) + 512;
+    const uint64_t record = (m->perf.has_stack ? m->stack_bytes : 0) + 512;
     const uint64_t after = m->perf.ring_bytes / record * m->period_ns / 3;
     return after < AFTER_LEAST_NS  ? AFTER_LEAST_NS
            : after > AFTER_MOST_NS ? AFTER_MOST_NS
@@ -195,7 +198,7 @@ static int start(struct sampler *m, const struct sampler_options *o)
     const struct perf_options options = { .pid = o->pid,
                                           .period_ns = m->period_ns,
                                           .on_exec = o->on_exec,
-                                          .stack_size = STACK_BYTES };
+                                          .stack_size = m->stack_bytes };
     int rc = perf_open(&m->perf, &options);
     if (rc < 0)
         return rc;
@@ -216,6 +219,7 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret_sampler,
     if (!m)
         return -ENOMEM;
     m->period_ns = SECOND_NS / (o->rate_hz ? o->rate_hz : 1);
+    m->stack_bytes = o->rate_hz <= RATE_DEEP ? STACK_DEEP : STACK_SHALLOW;
     m->cache = unwind_cache_new();
     int rc = m->cache ? stacktab_open(&m->tab, o->dir, o->control) : -ENOMEM;
     if (rc < 0) {
