@@ -17,6 +17,8 @@
 
 enum {
     PAGES_MOST = 128, /* 512 KiB: what the kernel lets anybody lock for a CPU */
+    PAGES_MANY = 64,  /* … on machines with more than MANY_CPUS */
+    MANY_CPUS = 64,
     PAGES_LEAST = 8,
     RECORD_MAX = 65536, /* its length is 16 bits */
 };
@@ -151,7 +153,7 @@ static void add_threads(struct perf *p, struct perf_event_attr *attr, pid_t pid)
 static int open_rings(struct perf *p, const struct perf_options *o, unsigned cpus)
 {
     struct perf_event_attr attr;
-    unsigned pages = PAGES_MOST;
+    unsigned pages = cpus > MANY_CPUS ? PAGES_MANY : PAGES_MOST;
     fill_attr(&attr, o);
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
         const int fd = p->ring_count ? open_event(&attr, o->pid, (int)cpu)
