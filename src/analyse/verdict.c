@@ -65,6 +65,9 @@ static void put_phase(struct buf *b, const struct report *r)
                    sonde_phase_name(phase));
 }
 
+/* Fewer say little about a program. */
+enum { ENOUGH_SAMPLES = 20 };
+
 /* Without zones there are still the samples. */
 static void put_sampled(struct buf *b, const struct report *r)
 {
@@ -80,7 +83,7 @@ static void put_sampled(struct buf *b, const struct report *r)
 
 static void put_nothing(struct buf *b, const struct report *r)
 {
-    if (r->hot.function_count > 0 && !r->files_left_out) {
+    if (r->hot.samples >= ENOUGH_SAMPLES && !r->files_left_out) {
         put_sampled(b, r);
         return;
     }
