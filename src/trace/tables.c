@@ -206,8 +206,10 @@ static int create_exclusive(struct tables *t, const char *dir, const char *kind,
         if (n < 0 || (size_t)n >= sizeof t->path)
             return -ENAMETOOLONG;
         t->fd = open(t->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (t->fd >= 0)
+        if (t->fd >= 0) {
+            (void)fchmod(t->fd, 0600); /* whatever the umask is */
             return 0;
+        }
         if (errno != EEXIST)
             return -errno;
     }
