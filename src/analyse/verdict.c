@@ -125,6 +125,9 @@ static void put_usage(struct buf *b, const struct report *r)
     buf_puts(b, "; no zones were recorded.");
 }
 
+/* Fewer say little about a program. */
+enum { ENOUGH_SAMPLES = 20 };
+
 /* Without zones there are still the samples. */
 static void put_sampled(struct buf *b, const struct report *r)
 {
@@ -145,7 +148,8 @@ static void put_nothing(struct buf *b, const struct report *r)
         buf_puts(b, "No trace of this run can be read.");
     else if (r->python.line_count > 0 && r->python.wall_ns > 0)
         put_python(b, r);
-    else if (r->hot.function_count > 0 && (!usage || report_cpu_percent(r) >= 50))
+    else if (r->hot.function_count > 0 && r->hot.samples >= ENOUGH_SAMPLES &&
+             (!usage || report_cpu_percent(r) >= 50))
         put_sampled(b, r);
     else if (usage)
         put_usage(b, r);

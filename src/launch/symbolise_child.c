@@ -11,6 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Sanitizers reserve address space without end, and have something to say. */
+#ifdef SONDE_SANITIZED
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 /* Address space, not memory: elfutils maps the files it reads. */
 static const rlim_t MOST_BYTES = (rlim_t)8 << 30;
 
@@ -35,16 +42,14 @@ static void be_harmless(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit(RLIMIT_CORE, 0);
-#ifndef __SANITIZE_ADDRESS__
-    limit(RLIMIT_AS, MOST_BYTES);
-#endif
+    if (!SANITIZED)
+        limit(RLIMIT_AS, MOST_BYTES);
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0) {
         (void)dup2(null, STDIN_FILENO);
         (void)dup2(null, STDOUT_FILENO);
-#ifndef __SANITIZE_ADDRESS__
-        (void)dup2(null, STDERR_FILENO);
-#endif
+        if (!SANITIZED)
+            (void)dup2(null, STDERR_FILENO);
     }
 }
 

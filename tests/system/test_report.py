@@ -161,7 +161,7 @@ def test_provenance_is_one_of_three_words(answer):
     words = {p["status"] for p in answer["provenance"]}
     assert words <= {"measured", "modelled", "unavailable"}
     missing = {p["metric"] for p in answer["provenance"] if p["status"] == "unavailable"}
-    assert {"gpu", "cost", "functions"} <= missing
+    assert {"gpu", "cost"} <= missing
     assert "overhead_percent" not in missing
     assert 0 < answer["summary"]["overhead_percent"] < 50
 

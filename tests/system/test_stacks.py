@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sonde_test import SOURCE, program, run, sonde
+from sonde_test import SONDE, SOURCE, environment, program, report, run, sonde
 
 RATE = 499
 SECONDS = 2
@@ -199,19 +199,16 @@ def test_the_window_is_respected(tmp_path):
 
 
 def test_samples_survive_the_supervisor(tmp_path):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")}
-    store = tmp_path / "store"
-    env["SONDE_DIR"] = str(store)
+    env = environment(SONDE_DIR=tmp_path / "store")
     supervisor = subprocess.Popen(
-        [str(SOURCE and __import__("sonde_test").SONDE), "run", "-q", "--rate", str(RATE), "--",
-         program("hot_plain"), "2"],
-        env=env, stdout=subprocess.DEVNULL,
+        [SONDE, "run", "-q", "--rate", str(RATE), "--", program("hot_plain"), "2"],
+        env=env,
+        stdout=subprocess.DEVNULL,
     )
     time.sleep(1.5)
     supervisor.send_signal(signal.SIGKILL)
     supervisor.wait()
-    time.sleep(2.5)
-    for _ in range(50):
+    for _ in range(150):
         listed = sonde("report", "@last", "--json", env=env, check=False)
         if listed.returncode == 0 and json.loads(listed.stdout)["run"]["exit"]["cause"]:
             break
@@ -239,3 +236,33 @@ def test_the_program_does_not_notice(tmp_path):
     )
     done = run(tmp_path / "run", "sh", "-c", script, check=False)
     assert done.returncode == 7 and done.stderr == ""
+
+
+def test_where_it_is_forbidden_the_report_says_why_and_what_helps(tmp_path):
+    done = subprocess.run(
+        [program("no_perf"), SONDE, "run", "-o", tmp_path / "run", "--", "sh", "-c", "exit 3"],
+        env=environment(), capture_output=True, text=True, timeout=60,
+    )
+    if done.returncode == 77:
+        pytest.skip("no seccomp here")
+    assert done.returncode == 3
+    answer = report(tmp_path / "run")
+    assert answer["functions"] == [] and answer["sampling"]["cpu_s"] is None
+    row = [p for p in answer["provenance"] if p["metric"] == "functions"][0]
+    assert row["status"] == "unavailable"
+    assert "perf_event_paranoid" in row["method"] and "sysctl" in row["method"]
+    assert answer["sampling"]["unavailable"] == row["method"]
+
+
+def test_memory_does_not_grow_with_stacks(tmp_path):
+    """A program of ever new call paths: the tables are full at some point, and say so."""
+    answer, _ = sample(tmp_path, program("deep_paths"), 2, options=("--max-trace", "2MiB"))
+    size = sum(p.stat().st_size for p in (tmp_path / "run").glob("stacks-*"))
+    assert size <= 2 << 20
+    check_total(answer)
+
+
+def test_deep_recursion_is_cut_and_counted(tmp_path):
+    answer, _ = sample(tmp_path, program("deep_paths"), 1, "deep")
+    assert answer["sampling"]["cut_stacks"] > 0
+    assert shares(answer)["deep_leaf"] > 0.8

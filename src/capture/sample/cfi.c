@@ -298,6 +298,12 @@ struct machine {
     unsigned left; /* instructions it may still take */
 };
 
+/* Offsets are written in units of the data alignment; hostile ones wrap around. */
+static int64_t scaled(const struct machine *m, uint64_t offset)
+{
+    return (int64_t)(offset * (uint64_t)m->common->data_align);
+}
+
 static void set_rule(struct machine *m, uint64_t reg, unsigned kind, int64_t offset)
 {
     if (reg < CFI_REGS && offset >= INT32_MIN && offset <= INT32_MAX)
@@ -343,7 +349,7 @@ static void do_short(struct machine *m, struct cursor *k, unsigned op)
         m->pc += low * m->common->code_align;
         break;
     case 2:
-        set_rule(m, low, CFI_AT_CFA, (int64_t)take_uleb(k) * m->common->data_align);
+        set_rule(m, low, CFI_AT_CFA, scaled(m, take_uleb(k)));
         break;
     default:
         restore_reg(m, low);
@@ -362,7 +368,6 @@ static void do_state(struct machine *m, struct cursor *k, unsigned op)
 
 static void do_cfa(struct machine *m, struct cursor *k, unsigned op)
 {
-    const int64_t align = m->common->data_align;
     uint64_t reg = m->row.cfa.reg;
     switch (op) {
     case 0x0c: /* def_cfa */
@@ -380,20 +385,19 @@ static void do_cfa(struct machine *m, struct cursor *k, unsigned op)
         break;
     case 0x12: /* def_cfa_sf */
         reg = take_uleb(k);
-        set_cfa(m, k, reg, take_sleb(k) * align);
+        set_cfa(m, k, reg, scaled(m, (uint64_t)take_sleb(k)));
         break;
     default: /* 0x13 def_cfa_offset_sf */
-        set_cfa(m, k, reg, take_sleb(k) * align);
+        set_cfa(m, k, reg, scaled(m, (uint64_t)take_sleb(k)));
     }
 }
 
 static void do_register(struct machine *m, struct cursor *k, unsigned op)
 {
-    const int64_t align = m->common->data_align;
     const uint64_t reg = take_uleb(k);
     switch (op) {
     case 0x05: /* offset_extended */
-        set_rule(m, reg, CFI_AT_CFA, (int64_t)take_uleb(k) * align);
+        set_rule(m, reg, CFI_AT_CFA, scaled(m, take_uleb(k)));
         break;
     case 0x06:
         restore_reg(m, reg);
@@ -420,13 +424,13 @@ static void do_register(struct machine *m, struct cursor *k, unsigned op)
         break;
     }
     case 0x11: /* offset_extended_sf */
-        set_rule(m, reg, CFI_AT_CFA, take_sleb(k) * align);
+        set_rule(m, reg, CFI_AT_CFA, scaled(m, (uint64_t)take_sleb(k)));
         break;
     case 0x14: /* val_offset */
-        set_rule(m, reg, CFI_IS_CFA, (int64_t)take_uleb(k) * align);
+        set_rule(m, reg, CFI_IS_CFA, scaled(m, take_uleb(k)));
         break;
     default: /* 0x15 val_offset_sf */
-        set_rule(m, reg, CFI_IS_CFA, take_sleb(k) * align);
+        set_rule(m, reg, CFI_IS_CFA, scaled(m, (uint64_t)take_sleb(k)));
     }
 }
 

@@ -1,9 +1,12 @@
 /* perf.c: see perf.h. */
 #include "capture/sample/perf.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,6 +17,8 @@
 
 enum {
     PAGES_MOST = 128, /* 512 KiB: what the kernel lets anybody lock for a CPU */
+    PAGES_MANY = 64,  /* … on machines with more than MANY_CPUS */
+    MANY_CPUS = 64,
     PAGES_LEAST = 8,
     RECORD_MAX = 65536, /* its length is 16 bits */
 };
@@ -108,10 +113,47 @@ static int map_ring(struct perf *p, int fd, unsigned *pages, struct perf_ring *r
     return -errno;
 }
 
+/* An event belongs to one thread and what that starts from then on. The kernel lets
+ * several of one CPU write to one ring. */
+static void add_event(struct perf *p, struct perf_event_attr *attr, pid_t tid,
+                      const struct perf_ring *ring)
+{
+    if (p->other_count == p->other_cap) {
+        const size_t cap = p->other_cap ? p->other_cap * 2 : 64;
+        int *list = realloc(p->others, cap * sizeof *list);
+        if (!list)
+            return;
+        p->others = list;
+        p->other_cap = cap;
+    }
+    const int fd = open_event(attr, tid, ring->cpu);
+    if (fd < 0)
+        return; /* it has ended, or there are too many: those are not seen */
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0)
+        p->others[p->other_count++] = fd;
+    else
+        (void)close(fd);
+}
+
+/* The threads a process has besides its first. */
+static void add_threads(struct perf *p, struct perf_event_attr *attr, pid_t pid)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        const pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+        for (unsigned i = 0; tid > 0 && tid != pid && i < p->ring_count; i++)
+            add_event(p, attr, tid, &p->rings[i]);
+    }
+    if (d)
+        (void)closedir(d);
+}
+
 static int open_rings(struct perf *p, const struct perf_options *o, unsigned cpus)
 {
     struct perf_event_attr attr;
-    unsigned pages = PAGES_MOST;
+    unsigned pages = cpus > MANY_CPUS ? PAGES_MANY : PAGES_MOST;
     fill_attr(&attr, o);
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
         const int fd = p->ring_count ? open_event(&attr, o->pid, (int)cpu)
@@ -119,6 +161,7 @@ static int open_rings(struct perf *p, const struct perf_options *o, unsigned cpu
         if (fd == -ENODEV || fd == -ENXIO)
             continue; /* that one is switched off */
         int rc = fd < 0 ? fd : map_ring(p, fd, &pages, &p->rings[p->ring_count]);
+        p->rings[p->ring_count].cpu = (int)cpu;
         if (rc < 0) {
             if (fd >= 0)
                 (void)close(fd);
@@ -126,6 +169,8 @@ static int open_rings(struct perf *p, const struct perf_options *o, unsigned cpu
         }
         p->ring_count++;
     }
+    if (p->ring_count && !o->on_exec)
+        add_threads(p, &attr, o->pid);
     p->kernel_seen = !attr.exclude_kernel;
     p->has_stack = attr.sample_type & PERF_SAMPLE_STACK_USER;
     p->build_ids = attr.build_id;
@@ -153,6 +198,9 @@ void perf_close(struct perf *p)
         (void)munmap(p->rings[i].page, p->rings[i].size + page);
         (void)close(p->rings[i].fd);
     }
+    for (size_t i = 0; i < p->other_count; i++)
+        (void)close(p->others[i]);
+    free(p->others);
     free(p->rings);
     free(p->scratch);
     *p = (struct perf){ .ring_count = 0 };

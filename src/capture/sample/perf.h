@@ -21,12 +21,13 @@
 struct perf_options {
     pid_t pid;
     uint64_t period_ns;
-    bool on_exec;        /* begin when the process executes a program; else at once */
+    bool on_exec;        /* begin when the process executes a program; else at once,
+                          * with all threads it has */
     uint32_t stack_size; /* bytes of the user's stack in a sample; 0: none */
 };
 
 struct perf_ring {
-    int fd;
+    int fd, cpu;
     struct perf_event_mmap_page *page;
     const uint8_t *data;
     uint64_t size, head, tail;
@@ -41,6 +42,8 @@ struct perf {
     bool build_ids;
     uint32_t ring_bytes; /* data of one */
     uint8_t *scratch;    /* for records across the end of a ring */
+    int *others;         /* events of further threads, into the same rings */
+    size_t other_count, other_cap;
 };
 
 /* −EACCES, −EPERM: not allowed (perf_event_paranoid, a container's filter); −ENOSYS;

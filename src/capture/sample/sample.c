@@ -13,7 +13,10 @@
 #include "capture/sample/unwind.h"
 
 enum {
-    STACK_BYTES = 8192,
+    STACK_DEEP = 16384, /* bytes of stack in a sample; deep ones of interpreters … */
+    STACK_SHALLOW = 8192, /* … at rates that let the rings last */
+    RATE_DEEP = 250,
+    EVERY_MOST = 1024,
     SHARE_PERCENT = 3,    /* of one CPU, for all we do */
     TICK_NS = 1000000,    /* longest work at a time */
     RECORDS_PER_LOOK = 8, /* records between looks at the clock */
@@ -28,10 +31,12 @@ struct sampler {
     struct perf perf;
     struct unwind_cache *cache;
     uint64_t period_ns;
+    uint32_t stack_bytes;
     uint64_t after_ns; /* from tick to tick */
     bool running;      /* events are open */
     bool paused;
-    bool shallow;      /* the share was used up in the window before */
+    uint32_t every; /* of so many samples one is unwound; 1 while there is time */
+    uint32_t until; /* samples before the next that is */
     uint64_t window_ns, window_cpu_ns;
     uint64_t tick_cpu_ns;
     unsigned records;
@@ -47,6 +52,16 @@ static uint64_t now_ns(clockid_t clock)
 
 /* ---- Records of the kernel ---------------------------------------------------------------- */
 
+static bool is_turn(struct sampler *m)
+{
+    if (m->until > 0) {
+        m->until--;
+        return false;
+    }
+    m->until = m->every - 1;
+    return true;
+}
+
 static void on_sample(void *arg, const struct perf_sample *s)
 {
     struct sampler *m = arg;
@@ -58,12 +73,12 @@ static void on_sample(void *arg, const struct perf_sample *s)
         m->tab.info->other++;
         return;
     }
-    if (s->has_regs && s->stack.len && !m->shallow) {
+    if (s->has_regs && s->stack.len && is_turn(m)) {
         unwind_stack(m->cache, &m->procs, proc, s, &u);
         m->tab.info->cut += !u.whole;
     } else {
         unwind_callchain(&m->procs, proc, s, &u);
-        m->tab.info->shallow += m->shallow;
+        m->tab.info->shallow += m->every > 1;
     }
     stacktab_count(&m->tab, procs_task(&m->procs, proc, s->tid), u.stack, u.depth);
 }
@@ -183,7 +198,7 @@ static void set_info(struct sampler *m)
 /* Three ticks for the time a ring takes to fill. */
 static uint64_t tick_distance(const struct sampler *m)
 {
-    const uint64_t record = (m->perf.has_stack ? STACK_BYTES : 0) + 512;
+    const uint64_t record = (m->perf.has_stack ? m->stack_bytes : 0) + 512;
     const uint64_t after = m->perf.ring_bytes / record * m->period_ns / 3;
     return after < AFTER_LEAST_NS  ? AFTER_LEAST_NS
            : after > AFTER_MOST_NS ? AFTER_MOST_NS
@@ -195,7 +210,7 @@ static int start(struct sampler *m, const struct sampler_options *o)
     const struct perf_options options = { .pid = o->pid,
                                           .period_ns = m->period_ns,
                                           .on_exec = o->on_exec,
-                                          .stack_size = STACK_BYTES };
+                                          .stack_size = m->stack_bytes };
     int rc = perf_open(&m->perf, &options);
     if (rc < 0)
         return rc;
@@ -215,7 +230,9 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret_sampler,
     *ret_why = "";
     if (!m)
         return -ENOMEM;
+    m->every = 1;
     m->period_ns = SECOND_NS / (o->rate_hz ? o->rate_hz : 1);
+    m->stack_bytes = o->rate_hz <= RATE_DEEP ? STACK_DEEP : STACK_SHALLOW;
     m->cache = unwind_cache_new();
     int rc = m->cache ? stacktab_open(&m->tab, o->dir, o->control) : -ENOMEM;
     if (rc < 0) {
@@ -234,6 +251,19 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret_sampler,
     }
     *ret_sampler = m;
     return 0;
+}
+
+int sampler_probe(const char **ret_why)
+{
+    struct perf perf;
+    const struct perf_options options = { .pid = 0, .period_ns = SECOND_NS };
+    const int rc = perf_open(&perf, &options);
+    *ret_why = rc < 0 ? why_not(rc) : "";
+    if (rc < 0)
+        return rc;
+    const bool kernel = perf.kernel_seen;
+    perf_close(&perf);
+    return kernel;
 }
 
 static bool read_once(struct sampler *m)
@@ -260,7 +290,11 @@ static void watch_share(struct sampler *m, uint64_t now, uint64_t cpu_ns)
         m->window_ns = now;
     if (now - m->window_ns < SECOND_NS)
         return;
-    m->shallow = m->window_cpu_ns * 100 > (now - m->window_ns) * SHARE_PERCENT;
+    const uint64_t allowed = (now - m->window_ns) * SHARE_PERCENT / 100;
+    if (m->window_cpu_ns > allowed && m->every < EVERY_MOST)
+        m->every *= 2;
+    else if (m->window_cpu_ns * 3 < allowed && m->every > 1)
+        m->every /= 2;
     m->window_ns = now;
     m->window_cpu_ns = 0;
 }

@@ -6,7 +6,8 @@
  *
  * Stacks are unwound with the tables compilers write for exceptions; where a module has
  * none (a JIT), by frame pointers. When that takes more than the share of a CPU that is
- * allowed, what the kernel finds by frame pointers has to do for a while.
+ * allowed, only every 2nd, 4th … sample is unwound; of the others, what the kernel finds
+ * by frame pointers has to do: the innermost function is right, its callers may be few.
  */
 #ifndef SONDE_CAPTURE_SAMPLE_SAMPLE_H
 #define SONDE_CAPTURE_SAMPLE_SAMPLE_H
@@ -37,5 +38,9 @@ uint64_t sampler_tick(struct sampler *sampler, uint64_t now_ns);
 /* Samples are thrown away while paused: the kernel goes on telling of mappings. */
 void sampler_pause(struct sampler *sampler, bool paused);
 void sampler_close(struct sampler *sampler);
+
+/* Whether the kernel would let us, for `sonde doctor`: 1 yes; 0 yes, but not the time
+ * spent in the kernel; negative: no, *ret_why says why and what helps. */
+int sampler_probe(const char **ret_why);
 
 #endif

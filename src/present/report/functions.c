@@ -9,7 +9,12 @@
 
 /* Below this a function is not worth a line of the short report. */
 static const double SHORT_LIST_SHARE = 0.005;
-enum { LINES_SHOWN = 8, FUNCTIONS_WRITTEN = 2000, LINES_WRITTEN = 500 };
+enum {
+    FEW_SAMPLES = 10,
+    LINES_SHOWN = 8,
+    FUNCTIONS_WRITTEN = 2000,
+    LINES_WRITTEN = 500
+};
 
 /* ---- Text --------------------------------------------------------------------------------- */
 
@@ -79,10 +84,12 @@ void section_functions(struct page *page, const struct report *r,
     const size_t columns = page->width > 72 ? (size_t)page->width - 52 : 20;
     char cpu[HUMAN_LEN];
     struct buf head = BUF_INIT;
+    if (h->samples < FEW_SAMPLES && limits->notes < SIZE_MAX)
+        return; /* chance; the full report has them */
     if (h->samples == 0)
         return;
-    buf_printf(&head, "%llu samples of CPU time, %s", (unsigned long long)h->samples,
-               human_duration(cpu, h->cpu_ns));
+    buf_printf(&head, "%llu sample%s of CPU time, %s", (unsigned long long)h->samples,
+               h->samples == 1 ? "" : "s", human_duration(cpu, h->cpu_ns));
     page_puts(page, PLAIN, " ");
     page_puts(page, BOLD, "FUNCTIONS");
     page_fill(page, 2);
