@@ -347,8 +347,10 @@ static void on_op(struct fold *f, unsigned node, const uint64_t *p)
         return;
     if (!f->nodes[node].dirty)
         touch_node(f, node);
+    const uint32_t missing = UINT32_MAX;
     uint32_t before = (uint32_t)p[1], after = (uint32_t)p[2], peak = (uint32_t)p[3];
-    if (s->op_count == 0 || peak > s->mem_peak_kb)
+    if (s->op_count == 0 || s->mem_peak_kb == missing ||
+        (peak != missing && peak > s->mem_peak_kb))
         s->mem_peak_kb = peak;
     s->op_count++;
     s->op_cpu_ns += p[0];
