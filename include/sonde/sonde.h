@@ -156,19 +156,20 @@ static inline int sonde_event_(struct sonde_lane *lane, uint64_t tag)
     return 1;
 }
 
-/* Kept to the lane's own thread, so plain stores will do; the barriers keep each in one
- * piece for a handler. */
+/* Kept to the lane's own thread, so plain stores will do. The place is taken before it is
+ * filled: a handler in between puts its zones behind it, not into it. */
 static inline void sonde_push_(struct sonde_lane *lane, uint32_t tag)
 {
     const uint32_t depth = lane->depth;
+    __atomic_store_n(&lane->depth, depth + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
     if (SONDE_LIKELY_(depth < SONDE_OPEN_ZONES))
         lane->open[depth] = (uint16_t)tag;
-    __atomic_store_n(&lane->depth, depth + 1, __ATOMIC_RELAXED);
 }
 
 /* An end that is not the innermost zone's: it ends those inside as well, or none. */
-__attribute__((cold, noinline, unused)) static void
-sonde_pop_other_(struct sonde_lane *lane, uint32_t tag)
+__attribute__((cold, noinline, unused)) static void sonde_pop_other_(
+    struct sonde_lane *lane, uint32_t tag)
 {
     if (lane->depth > SONDE_OPEN_ZONES) {
         lane->depth--;
@@ -191,8 +192,8 @@ static inline void sonde_pop_(struct sonde_lane *lane, uint32_t tag)
 }
 
 /* Whether a zone of this site is open on the lane, as far as that is known. */
-__attribute__((cold, noinline, unused)) static int
-sonde_is_open_(const struct sonde_lane *lane, const struct sonde_site *site)
+__attribute__((cold, noinline, unused)) static int sonde_is_open_(
+    const struct sonde_lane *lane, const struct sonde_site *site)
 {
     if (!lane || lane->depth > SONDE_OPEN_ZONES)
         return lane != NULL;
