@@ -342,9 +342,9 @@ static void on_step(struct fold *f, struct fold_lane *l, uint64_t ticks,
 
 static void on_op(struct fold *f, unsigned node, const uint64_t *p)
 {
-    struct node_stats *s = &f->nodes[node].stats;
     if (node < FIRST_NODE || node >= MAX_NODES)
         return;
+    struct node_stats *s = &f->nodes[node].stats;
     if (!f->nodes[node].dirty)
         touch_node(f, node);
     const uint32_t missing = UINT32_MAX;
