@@ -68,13 +68,15 @@ static uint64_t kb_or_missing(double mb)
 
 /* ---- Sampling -------------------------------------------------------------------- */
 
+/* An operation that began after the reading has no part in it. */
 static bool sample_all(void)
 {
-    uint64_t kb = resident_kb();
+    const uint64_t when = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t kb = resident_kb();
     spin_lock(&recorder.wiped->operations_lock);
     bool any = open_operations != NULL;
     for (struct sonde_operation *op = open_operations; op; op = op->next)
-        if (kb > op->sampled_kb)
+        if (op->linked_ns <= when && kb > op->sampled_kb)
             op->sampled_kb = kb;
     spin_unlock(&recorder.wiped->operations_lock);
     return any;
@@ -113,6 +115,7 @@ static void link_operation(struct sonde_operation *op)
     sigset_t old;
     signals_block(&old);
     spin_lock(&recorder.wiped->operations_lock);
+    op->linked_ns = clock_ns(CLOCK_MONOTONIC);
     op->prev = NULL;
     op->next = open_operations;
     if (open_operations)

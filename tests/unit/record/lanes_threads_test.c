@@ -239,6 +239,49 @@ static void threads_beyond_the_limit_are_counted_as_lost(void **state)
 #endif
 }
 
+/* ---- First uses ------------------------------------------------------------------- */
+
+enum { FRESH = 3000, TOGETHER = 4 };
+static struct sonde_site fresh[FRESH];
+static unsigned next_fresh; /* the threads go from site to site side by side */
+
+static void *use_fresh_sites(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < FRESH; i++) {
+        (void)__atomic_add_fetch(&next_fresh, 1, __ATOMIC_RELAXED);
+        for (unsigned spins = 0; spins < 1000; spins++)
+            if (__atomic_load_n(&next_fresh, __ATOMIC_RELAXED) >= (i + 1) * TOGETHER)
+                break;
+        SONDE_ZONE_OF(&fresh[i]) {}
+    }
+    return NULL;
+}
+
+static void a_site_is_on_from_its_first_use_for_every_thread(void **state)
+{
+    (void)state;
+    struct recorded r;
+    static char names[FRESH][16];
+    for (unsigned i = 0; i < FRESH; i++) {
+        (void)snprintf(names[i], sizeof names[i], "fresh %u", i);
+        fresh[i] = (struct sonde_site){ .name = names[i], .line = 1 };
+    }
+    next_fresh = 0;
+    recorded_start(&r, NULL);
+    run_threads(TOGETHER, use_fresh_sites, 0);
+    recorded_stop(&r);
+    uint64_t zones = 0, orphans = 0;
+    for (unsigned i = 0; i < trace_lane_count(r.trace); i++)
+        orphans += trace_lane(r.trace, i)->orphan_ends;
+    for (unsigned i = NODE_OTHER; i < trace_node_count(r.trace); i++)
+        if ((i == NODE_OTHER || i >= FIRST_NODE) && trace_node(r.trace, i))
+            zones += trace_node(r.trace, i)->count;
+    assert_int_equal(orphans, 0);
+    assert_int_equal(zones, FRESH * TOGETHER);
+    recorded_release(&r);
+}
+
 /* ---- Reading meanwhile ------------------------------------------------------------ */
 
 #ifdef SONDE_SANITIZED
@@ -341,6 +384,7 @@ int main(void)
         cmocka_unit_test(without_a_drainer_threads_fold_for_themselves),
         cmocka_unit_test(at_the_basic_level_nothing_is_lost_either),
         cmocka_unit_test(threads_beyond_the_limit_are_counted_as_lost),
+        cmocka_unit_test(a_site_is_on_from_its_first_use_for_every_thread),
         cmocka_unit_test(a_running_session_can_be_read_from_inside),
         cmocka_unit_test(and_from_outside),
     };

@@ -290,7 +290,9 @@ static void a_lower_peak_is_sampled(void **state)
         assert_int_equal(op.mem_peak_exact, 0);
     }
     assert_true(op.mem_peak_mb > op.mem_before_mb + 30);
+#ifndef SONDE_SANITIZED /* whose shadow memory is several times what it shadows */
     assert_true(op.mem_peak_mb < op.mem_before_mb + 100);
+#endif
 }
 
 static void only_those_that_need_memory_count_as_operations(void **state)
@@ -407,6 +409,9 @@ static bool end_in_child(void)
 static void a_forked_child_may_use_what_its_parent_began(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* TSan ends a child of many threads that starts one: our sampler */
+#endif
     sonde_operation_begin(&across_fork, "across", SONDE_NO_PHASE, NULL, NULL);
     assert_true(in_child(end_in_child));
     assert_true(isnan(across_fork.duration_s)); /* ours goes on */
