@@ -49,7 +49,8 @@ static void write_readings(const uint8_t *data, size_t size)
     struct clock_entry *entries = (struct clock_entry *)(bytes + CONTROL_CLOCK_OFFSET);
     size_t count = size / sizeof(struct clock_reading);
     count = count < 64 ? count : 64;
-    *c = (struct control){ .magic = CONTROL_MAGIC, .major = TRACE_MAJOR,
+    *c = (struct control){ .magic = CONTROL_MAGIC,
+                           .major = TRACE_MAJOR,
                            .clock_count = count };
     for (size_t i = 0; i < count; i++) {
         memcpy(&entries[i].reading, data + i * sizeof entries[i].reading,

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define assert_true(x)            ((x) ? (void)0 : abort())
-#define assert_false(x)           assert_true(!(x))
-#define assert_null(x)            assert_true((x) == NULL)
-#define assert_non_null(x)        assert_true((x) != NULL)
-#define assert_int_equal(a, b)    assert_true((a) == (b))
+#define assert_true(x)                 ((x) ? (void)0 : abort())
+#define assert_false(x)                assert_true(!(x))
+#define assert_null(x)                 assert_true((x) == NULL)
+#define assert_non_null(x)             assert_true((x) != NULL)
+#define assert_int_equal(a, b)         assert_true((a) == (b))
 #define assert_memory_equal(a, b, len) assert_true(memcmp(a, b, len) == 0)
 
 static inline char *unit_temp_dir(char path[64])

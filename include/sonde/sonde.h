@@ -156,14 +156,15 @@ static inline int sonde_event_(struct sonde_lane *lane, uint64_t tag)
     return 1;
 }
 
-/* Kept to the lane's own thread, so plain stores will do; the barriers keep each in one
- * piece for a handler. */
+/* Kept to the lane's own thread, so plain stores will do. The place is taken before it is
+ * filled: a handler in between puts its zones behind it, not into it. */
 static inline void sonde_push_(struct sonde_lane *lane, uint32_t tag)
 {
     const uint32_t depth = lane->depth;
+    __atomic_store_n(&lane->depth, depth + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
     if (SONDE_LIKELY_(depth < SONDE_OPEN_ZONES))
         lane->open[depth] = (uint16_t)tag;
-    __atomic_store_n(&lane->depth, depth + 1, __ATOMIC_RELAXED);
 }
 
 /* An end that is not the innermost zone's: it ends those inside as well, or none. */
@@ -197,9 +198,18 @@ __attribute__((cold, noinline, unused)) static int sonde_is_open_(
     if (!lane || lane->depth > SONDE_OPEN_ZONES)
         return lane != NULL;
     for (uint32_t i = lane->depth; i-- > 0;)
-        if (lane->open[i] == (uint16_t)(site->id << 1))
+        if (lane->open[i] ==
+            (uint16_t)(__atomic_load_n(&site->id, __ATOMIC_RELAXED) << 1))
             return 1;
     return 0;
+}
+
+/* A registered site without a word is switched off. The id is stored last, so the word
+ * is looked at after it: another thread may be registering the site right now. */
+static inline int sonde_switched_off_(const struct sonde_site *site)
+{
+    return __atomic_load_n(&site->id, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&site->word, __ATOMIC_RELAXED);
 }
 
 /* Called unlikely so that off is a branch not taken; on, a jump is hidden behind the
@@ -215,7 +225,7 @@ static inline void sonde_begin_on_(struct sonde_site *site)
     uint32_t word = __atomic_load_n(&site->word, __ATOMIC_RELAXED);
     if (SONDE_LIKELY_(lane && word && sonde_event_(lane, word)))
         sonde_push_(lane, word);
-    else if (word || !site->id) /* else it is switched off */
+    else if (word || !sonde_switched_off_(site))
         sonde_begin_slow_(site);
 }
 
@@ -351,7 +361,7 @@ struct sonde_operation {
     } values[SONDE_OPERATION_VALUES];
     struct sonde_site *site;                    /* ours */
     uint64_t start_ns, cpu_ns, pcpu_ns, hwm_kb; /* ours */
-    uint64_t sampled_kb;                        /* ours */
+    uint64_t sampled_kb, linked_ns;             /* ours */
     struct sonde_operation *prev, *next;        /* ours */
 };
 SONDE_API void sonde_operation_begin(struct sonde_operation *op, const char *name,

@@ -95,7 +95,7 @@ void sonde_operation_begin(struct sonde_operation *op, const char *name, int pha
 void sonde_operation_disabled(struct sonde_operation *op, const char *name)
 {
     memset(op, 0, sizeof *op);
-    op->name = name;
+    op->name = sonde_site_named(name, 0, NULL, "operation", NULL)->name; /* a copy */
     op->start_s = op->duration_s = op->cpu_s = op->process_cpu_s = NAN;
     op->mem_before_mb = op->mem_after_mb = op->mem_peak_mb = NAN;
 }

@@ -36,6 +36,8 @@ enum {
     RETRY_NS = 1000000,        /* how long a lane without a block drops, at first */
 };
 
+#define WAIT_READERS_NS 4e9 /* not counted above: they are done soon, or stopped */
+
 static __thread struct lane *mine;
 static __thread struct sonde_lane **shared[8]; /* thread pointers of other copies */
 static pthread_key_t exit_key;
@@ -153,18 +155,38 @@ static bool wait_for_first(struct lane *l, uint32_t *ret_block)
     return rc == 0;
 }
 
-/* No block is free and the file may not grow: blocks must be counted and emptied. */
+/* How long a thread has waited for a block, in ns. */
+struct patience {
+    double all, for_readers; /* for_readers: of all, while readers kept folders out */
+    double useful;           /* value of all when waiting last seemed to be of use */
+};
+
+static bool patient(const struct patience *p)
+{
+    return p->all - p->for_readers < WAIT_ALL_NS && p->for_readers < WAIT_READERS_NS &&
+           p->all - p->useful < 2 * WAIT_FOLDER_NS;
+}
+
+/* No block is free and the file may not grow: blocks must be counted and emptied. That
+ * others take what was emptied is no reason to give up, unless it goes on. */
 static bool wait_for_block(struct lane *l, uint32_t *ret_block)
 {
-    uint64_t start = ticks_now();
+    const uint64_t start = ticks_now();
     const double per_ns = ticks_per_ns();
-    bool got, hope = true;
-    while (!(got = take_free(l, true, ret_block)) && hope) {
-        double waited = (double)(ticks_now() - start) / per_ns;
-        if (waited < WAIT_FOLDER_NS && folder_at_work(100e6))
+    struct patience p = { 0 };
+    bool got;
+    while (!(got = take_free(l, true, ret_block)) && patient(&p)) {
+        bool useful = true;
+        if (p.all < WAIT_FOLDER_NS && folder_at_work(100e6))
             nap();
         else
-            hope = fold_myself() ? waited < WAIT_ALL_NS : waited < 2 * WAIT_FOLDER_NS;
+            useful = fold_myself();
+        const double now = (double)(ticks_now() - start) / per_ns;
+        if (tracefile_kept_out(&recorder.file))
+            p.for_readers += now - p.all;
+        if (useful)
+            p.useful = now;
+        p.all = now;
     }
     note_wait(start);
     return got;

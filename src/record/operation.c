@@ -60,15 +60,23 @@ static double mb(uint64_t kb)
     return kb ? (double)kb / 1024 : NAN;
 }
 
+/* As the trace keeps it. */
+static uint64_t kb_or_missing(double mb)
+{
+    return isnan(mb) ? UINT32_MAX : (uint64_t)(mb * 1024);
+}
+
 /* ---- Sampling -------------------------------------------------------------------- */
 
+/* An operation that began after the reading has no part in it. */
 static bool sample_all(void)
 {
-    uint64_t kb = resident_kb();
+    const uint64_t when = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t kb = resident_kb();
     spin_lock(&recorder.wiped->operations_lock);
     bool any = open_operations != NULL;
     for (struct sonde_operation *op = open_operations; op; op = op->next)
-        if (kb > op->sampled_kb)
+        if (op->linked_ns <= when && kb > op->sampled_kb)
             op->sampled_kb = kb;
     spin_unlock(&recorder.wiped->operations_lock);
     return any;
@@ -107,6 +115,7 @@ static void link_operation(struct sonde_operation *op)
     sigset_t old;
     signals_block(&old);
     spin_lock(&recorder.wiped->operations_lock);
+    op->linked_ns = clock_ns(CLOCK_MONOTONIC);
     op->prev = NULL;
     op->next = open_operations;
     if (open_operations)
@@ -163,6 +172,7 @@ void operation_begin(struct sonde_operation *op, const char *name, int phase,
 void sonde_operation_value(struct sonde_operation *op, const char *name, double value)
 {
     int i = 0;
+    name = name ? name : "";
     while (i < op->value_count && strncmp(op->values[i].name, name, 47) != 0)
         i++;
     if (i == SONDE_OPERATION_VALUES) {
@@ -185,14 +195,12 @@ double sonde_operation_elapsed(const struct sonde_operation *op)
     return (double)(clock_ns(CLOCK_MONOTONIC) - op->start_ns) / 1e9;
 }
 
-static void record_memory(const struct sonde_operation *op, uint64_t before_kb,
-                          uint64_t after_kb, uint64_t peak_kb)
+static void record_memory(const struct sonde_operation *op)
 {
-    const uint64_t mask = 0xffffffffffffULL, none = UINT32_MAX;
-    const uint64_t payload[4] = { (uint64_t)(op->cpu_s * 1e9) & mask,
-                                  before_kb ? before_kb : none,
-                                  after_kb ? after_kb : none,
-                                  peak_kb ? peak_kb : none };
+    const uint64_t payload[4] = { (uint64_t)(op->cpu_s * 1e9) & 0xffffffffffffULL,
+                                  kb_or_missing(op->mem_before_mb),
+                                  kb_or_missing(op->mem_after_mb),
+                                  kb_or_missing(op->mem_peak_mb) };
     if (record_recording())
         lanes_record(TAG_OP, payload, 4);
 }
@@ -218,12 +226,11 @@ int operation_end(struct sonde_operation *op, double threshold_mb)
     if (!op->enabled || !isnan(op->duration_s))
         return 0;
     close_record(op);
-    double grown = op->mem_peak_mb - op->mem_before_mb;
-    int over = !(grown <= threshold_mb);
+    /* Unknown memory is above no threshold but that of sonde_operation_end(). */
+    int over = threshold_mb == -INFINITY ||
+               op->mem_peak_mb - op->mem_before_mb > threshold_mb;
     if (over) /* only then is it an operation; otherwise a zone like any other */
-        record_memory(op, (uint64_t)(op->mem_before_mb * 1024),
-                      (uint64_t)(op->mem_after_mb * 1024),
-                      (uint64_t)(op->mem_peak_mb * 1024));
+        record_memory(op);
     sonde_end(op->site);
     return over;
 }

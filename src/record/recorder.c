@@ -298,12 +298,11 @@ int recorder_start(const char *dir, struct control *control)
     /* Threads known from an earlier session must not write into its file. */
     struct wiped *w = recorder.wiped;
     for (unsigned i = 0; i < MAX_LANES; i++) {
-        w->lanes[i].block = 0;
-        w->lanes[i].seq = 0;
-        w->lanes[i].told_tid = 0;
-        w->lanes[i].held_tag = 0;
-        w->lanes[i].slow_cursor = 0;
-        __atomic_store_n(&w->lanes[i].cursor, 0, __ATOMIC_RELAXED);
+        struct lane *l = &w->lanes[i];
+        l->block = l->seq = l->told_tid = l->held_tag = l->depth = 0;
+        l->retry_ticks = l->refusals = 0;
+        l->slow_cursor = 0;
+        __atomic_store_n(&l->cursor, 0, __ATOMIC_RELAXED);
     }
     memset(w->touched, 0, sizeof w->touched);
     recorder.on = true;

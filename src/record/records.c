@@ -33,12 +33,17 @@ static bool gate_open(void)
     return __atomic_load_n(recorder.gate, __ATOMIC_RELAXED) != SONDE_GATE_OFF;
 }
 
-static void register_site(struct sonde_site *site)
+/* The site's number, now that it is needed; 0 when there is no registry. */
+static uint32_t site_id(struct sonde_site *site)
 {
+    uint32_t id = __atomic_load_n(&site->id, __ATOMIC_ACQUIRE);
+    if (id)
+        return id;
     sigset_t old;
     signals_block(&old);
     sites_register(site);
     signals_restore(&old);
+    return __atomic_load_n(&site->id, __ATOMIC_ACQUIRE);
 }
 
 static void record_edge(struct sonde_site *site, struct sonde_lane **slot, uint32_t end)
@@ -46,12 +51,11 @@ static void record_edge(struct sonde_site *site, struct sonde_lane **slot, uint3
     lane_rewind(*slot);
     if (!ensure() || (!end && !gate_open()))
         return;
-    if (!__atomic_load_n(&site->id, __ATOMIC_RELAXED))
-        register_site(site);
-    else if (!__atomic_load_n(&site->word, __ATOMIC_RELAXED) &&
-             !(end && lanes_is_open(site)))
+    const uint32_t id = site_id(site);
+    if (!__atomic_load_n(&site->word, __ATOMIC_RELAXED) &&
+        !(end && lanes_is_open(site)))
         return; /* switched off; an end may belong to a begin before that */
-    lanes_event(site->id << 1 | end);
+    lanes_event(id << 1 | end);
     if (!*slot)
         lanes_share(slot);
 }
@@ -83,9 +87,8 @@ struct sonde_site *record_site_named(const struct site_spec *spec)
 void record_site_enable(struct sonde_site *site, int enabled)
 {
     (void)ensure();
-    if (!site->id)
-        register_site(site);
-    __atomic_store_n(&site->word, enabled ? site->id << 1 : 0, __ATOMIC_RELAXED);
+    const uint32_t id = site_id(site);
+    __atomic_store_n(&site->word, enabled ? id << 1 : 0, __ATOMIC_RELAXED);
 }
 
 static uint32_t name_id(const char *name)
@@ -181,8 +184,8 @@ enum { SPAN_OFF = 0, SPAN_ACTIVE = 1, SPAN_WAITING = 2 };
 static void write_span(const struct sonde_span *s, int kind, uint64_t now)
 {
     const uint64_t mask = 0xffffffffffffULL;
-    const uint64_t payload[3] = { (uint64_t)s->site->id << 32 | (uint64_t)kind << 24 |
-                                      (s->id & 0xffffff),
+    const uint64_t payload[3] = { (uint64_t)site_id(s->site) << 32 |
+                                      (uint64_t)kind << 24 | (s->id & 0xffffff),
                                   s->active_ticks & mask,
                                   (now - s->start_ticks) & mask };
     lanes_record(TAG_SPAN, payload, 3);
@@ -194,8 +197,7 @@ void span_begin(struct sonde_span *s, struct sonde_site *site)
     *s = (struct sonde_span){ .site = site, .state = SPAN_OFF };
     if (!ensure() || !gate_open())
         return;
-    if (!site->id)
-        register_site(site);
+    (void)site_id(site);
     if (!__atomic_load_n(&site->word, __ATOMIC_RELAXED))
         return;
     s->id = __atomic_add_fetch(&next_id, 1, __ATOMIC_RELAXED);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +33,9 @@ static struct session {
     pid_t pid;
     char id[9];
     char name[128];
+    char steps[48]; /* "first:end", as `sonde run --steps` takes it; "" none */
     int64_t started_ns;
+    uint64_t min_zone_ns, after_ns, duration_ns;
     struct control *control;
 } session;
 
@@ -66,6 +69,21 @@ static int level_from_text(const char *text)
                                                 : -EINVAL;
 }
 
+/* The drain thread opens and closes the window of time; a window that nobody opens, or
+ * that holds nothing, would be a run without events and without a word on why. */
+static int check_windows(const struct sonde_options *o)
+{
+    const bool time = o->after_ns || o->duration_ns;
+    const bool steps = o->first_step || o->last_step;
+    if (time && steps)
+        return fail(-EINVAL, "choose one window", "of time or of steps");
+    if (time && o->no_drainer)
+        return fail(-EINVAL, "a window of time needs the drain thread", "no_drainer");
+    if (o->last_step && o->last_step < o->first_step)
+        return fail(-EINVAL, "the window ends before it begins", "last_step");
+    return 0;
+}
+
 /* The caller's options, then the environment for what the caller left at default. */
 static int merge_options(const struct sonde_options *given, struct sonde_options *o)
 {
@@ -87,7 +105,7 @@ static int merge_options(const struct sonde_options *given, struct sonde_options
         return fail(-EINVAL, "level", level ? level : "out of range");
     if (!o->name)
         o->name = secure_getenv("SONDE_NAME");
-    return 0;
+    return check_windows(o);
 }
 
 /* ---- Run directory --------------------------------------------------------------- */
@@ -173,6 +191,10 @@ static int write_run_json(int code)
         .supervisor_cpu_s = NAN,
         .supervisor_rss_mb = NAN,
         .max_trace = session.control->max_blocks * BLOCK_SIZE,
+        .min_zone_ns = session.min_zone_ns,
+        .after_ns = session.after_ns,
+        .duration_ns = session.duration_ns,
+        .steps = session.steps[0] ? session.steps : NULL,
         .lossy = session.control->flags & CONTROL_LOSSY,
         .redact = true,
     };
@@ -198,6 +220,21 @@ static void at_exit(int status, void *arg)
         drainer_stop();
         (void)write_run_json(status & 0xff);
     }
+}
+
+/* What run.json says of the options. */
+static void keep_options(const struct sonde_options *o)
+{
+    snprintf(session.name, sizeof session.name, "%s", o->name ? o->name : "");
+    session.min_zone_ns = o->min_zone_ns;
+    session.after_ns = o->after_ns;
+    session.duration_ns = o->duration_ns;
+    session.steps[0] = '\0';
+    if (o->last_step)
+        snprintf(session.steps, sizeof session.steps, "%" PRIu64 ":%" PRIu64,
+                 o->first_step ? o->first_step : 1, o->last_step + 1);
+    else if (o->first_step)
+        snprintf(session.steps, sizeof session.steps, "%" PRIu64 ":", o->first_step);
 }
 
 static int start(const struct sonde_options *o)
@@ -230,7 +267,7 @@ static int start(const struct sonde_options *o)
     session.pid = getpid();
     session.control = control;
     session.started_ns = now_ns();
-    snprintf(session.name, sizeof session.name, "%s", o->name ? o->name : "");
+    keep_options(o);
     recorder.quiet = o->quiet;
     sigset_t old;
     signals_block(&old);

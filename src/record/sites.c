@@ -271,13 +271,21 @@ uint32_t sites_intern(const struct site_spec *given)
     return id;
 }
 
+/* The word comes before the id: an id with a word of 0 says "switched off". Only the
+ * first of several threads stores them: another may have switched the site off since. */
 void sites_register(struct sonde_site *site)
 {
     struct site_spec spec = { site->name, site->file, site->component, site->category,
                               site->tags, site->line, site->phase,     0 };
-    uint32_t id = sites_intern(&spec);
-    __atomic_store_n(&site->id, id, __ATOMIC_RELAXED);
-    __atomic_store_n(&site->word, id << 1, __ATOMIC_RELEASE);
+    if (!recorder.wiped)
+        return;
+    const uint32_t id = sites_intern(&spec);
+    spin_lock(&recorder.wiped->sites_lock);
+    if (!site->id) {
+        __atomic_store_n(&site->word, id << 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&site->id, id, __ATOMIC_RELEASE);
+    }
+    spin_unlock(&recorder.wiped->sites_lock);
 }
 
 struct sonde_site *sites_named(const struct site_spec *spec)

@@ -263,12 +263,17 @@ bool tracefile_may_grow(const struct tracefile *f)
 }
 
 /* ---- Lock ----------------------------------------------------------------------
- * Two bytes of the file are locked with fcntl: the first by whoever folds, or shared
- * by those who read; the second, shared, by readers that wait. A busy folder holds the
- * first nearly all the time; it steps back when it sees the second. */
+ * Three bytes of the file are locked with fcntl: the first by whoever folds, or shared
+ * by those who read; the second, shared, by readers that wait; the third by folders
+ * that wait for readers. A busy folder holds the first nearly all the time and steps
+ * back when it sees the second. A reader that comes again and again steps back when it
+ * sees the third, and a folder that was kept out then has a turn as long as its wait:
+ * recording threads live on what it folds. */
 
-enum { FOLD_BYTE = 0, WAIT_BYTE = 1 };
+enum { FOLD_BYTE = 0, READER_BYTE = 1, FOLDER_BYTE = 2 };
 #define READER_PATIENCE_NS 1e9 /* how long each gives way to the other */
+#define COURTESY_NS        1e8 /* how long a reader that comes lets a folder go first */
+#define TURN_NS            3e8 /* the longest turn: well within a reader's patience */
 
 static int set_lock(int fd, short type, off_t byte)
 {
@@ -284,7 +289,7 @@ static int set_lock(int fd, short type, off_t byte)
 
 /* fcntl locks belong to processes. Between threads of the process that owns the file
  * (a recording thread that folds, the drain thread, a reader) these words decide. */
-static uint32_t own_lock, own_readers;
+static uint32_t own_lock, own_reading, own_readers, own_folder_waits;
 
 static bool is_own(uint32_t owner)
 {
@@ -302,20 +307,33 @@ static void own_give(bool own)
         __atomic_store_n(&own_lock, 0, __ATOMIC_RELEASE);
 }
 
+/* What another process holds of a byte: F_UNLCK for nothing. */
+static short held_by_others(int fd, short type, off_t byte)
+{
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
+    };
+    return fcntl(fd, F_GETLK, &lock) == 0 ? lock.l_type : F_UNLCK;
+}
+
 static bool reader_waits(const struct tracefile *f, bool own)
 {
-    if (own && __atomic_load_n(&own_readers, __ATOMIC_RELAXED))
-        return true;
-    struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = WAIT_BYTE, .l_len = 1
-    };
-    return fcntl(f->fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    return (own && __atomic_load_n(&own_readers, __ATOMIC_RELAXED)) ||
+           held_by_others(f->fd, F_WRLCK, READER_BYTE) != F_UNLCK;
+}
+
+static bool folder_waits(int fd, bool own)
+{
+    return (own && __atomic_load_n(&own_folder_waits, __ATOMIC_RELAXED)) ||
+           held_by_others(fd, F_RDLCK, FOLDER_BYTE) != F_UNLCK;
 }
 
 /* True when a reader should go first. One that is stopped is not waited for long. */
-static bool give_way(struct tracefile *f, bool own)
+static bool give_way(struct tracefile *f, bool own, uint64_t now)
 {
-    uint64_t since = __atomic_load_n(&f->gave_way, __ATOMIC_RELAXED), now = ticks_now();
+    uint64_t since = __atomic_load_n(&f->gave_way, __ATOMIC_RELAXED);
+    if ((int64_t)(__atomic_load_n(&f->turn_ends, __ATOMIC_RELAXED) - now) > 0)
+        return false;
     if (!reader_waits(f, own)) {
         __atomic_store_n(&f->gave_way, 0, __ATOMIC_RELAXED);
         return false;
@@ -325,18 +343,56 @@ static bool give_way(struct tracefile *f, bool own)
     return (double)(now - since) < READER_PATIENCE_NS * ticks_per_ns();
 }
 
+/* A reader is in the way: says so, and remembers since when. */
+static int kept_out(struct tracefile *f, bool own, uint64_t now)
+{
+    if (__atomic_load_n(&f->kept_out, __ATOMIC_RELAXED) == 0)
+        __atomic_store_n(&f->kept_out, now, __ATOMIC_RELAXED);
+    if (own)
+        __atomic_store_n(&own_folder_waits, 1, __ATOMIC_RELAXED);
+    (void)set_lock(f->fd, F_WRLCK, FOLDER_BYTE);
+    return -EAGAIN;
+}
+
+bool tracefile_kept_out(const struct tracefile *f)
+{
+    return __atomic_load_n(&f->kept_out, __ATOMIC_RELAXED) != 0;
+}
+
+static void begin_turn(struct tracefile *f, bool own, uint64_t now)
+{
+    const uint64_t since = __atomic_exchange_n(&f->kept_out, 0, __ATOMIC_RELAXED);
+    if (since == 0)
+        return;
+    const uint64_t most = (uint64_t)(TURN_NS * ticks_per_ns()), wait = now - since;
+    __atomic_store_n(&f->turn_ends, now + (wait < most ? wait : most),
+                     __ATOMIC_RELAXED);
+    if (own)
+        __atomic_store_n(&own_folder_waits, 0, __ATOMIC_RELAXED);
+    (void)set_lock(f->fd, F_UNLCK, FOLDER_BYTE);
+}
+
 int tracefile_lock(struct tracefile *f)
 {
-    bool own = is_own(tracefile_head(f)->pid);
+    const bool own = is_own(tracefile_head(f)->pid);
+    const uint64_t now = ticks_now();
     int rc = check_fd(f);
     if (rc < 0)
         return rc;
-    if (give_way(f, own) || !own_try(own))
-        return -EAGAIN;
+    if (give_way(f, own, now))
+        return kept_out(f, own, now);
+    if (!own_try(own))
+        return __atomic_load_n(&own_reading, __ATOMIC_RELAXED) ? kept_out(f, own, now)
+                                                               : -EAGAIN;
     rc = set_lock(f->fd, F_WRLCK, FOLD_BYTE);
-    if (rc < 0)
-        own_give(own);
-    return rc;
+    if (rc == 0) {
+        begin_turn(f, own, now);
+        return 0;
+    }
+    own_give(own);
+    return rc == -EAGAIN && held_by_others(f->fd, F_WRLCK, FOLD_BYTE) == F_RDLCK
+               ? kept_out(f, own, now)
+               : rc;
 }
 
 void tracefile_unlock(struct tracefile *f)
@@ -349,7 +405,9 @@ void tracefile_unlock(struct tracefile *f)
 void tracefile_forked(void)
 {
     __atomic_store_n(&own_lock, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&own_reading, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&own_readers, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&own_folder_waits, 0, __ATOMIC_RELAXED);
 }
 
 /* Inside the owner, fcntl would give a reader what a folder of ours holds, and take it
@@ -361,33 +419,50 @@ static int try_read_lock(int fd, bool own)
     int rc = set_lock(fd, F_RDLCK, FOLD_BYTE);
     if (rc < 0)
         own_give(own);
+    else if (own)
+        __atomic_store_n(&own_reading, 1, __ATOMIC_RELAXED);
     return rc;
+}
+
+static bool within(uint64_t start, double ns)
+{
+    return (double)(ticks_now() - start) < ns * ticks_per_ns();
 }
 
 bool tracefile_read_lock(int fd, uint32_t owner)
 {
     const struct timespec nap = { 0, 1000000 };
     const bool own = is_own(owner);
+    uint64_t start = ticks_now();
+    while (folder_waits(fd, own) && within(start, COURTESY_NS))
+        (void)nanosleep(&nap, NULL);
     int rc = try_read_lock(fd, own);
     if (rc != -EAGAIN)
         return rc == 0;
     if (own)
         __atomic_add_fetch(&own_readers, 1, __ATOMIC_RELAXED);
-    (void)set_lock(fd, F_RDLCK, WAIT_BYTE);
-    const uint64_t start = ticks_now();
+    (void)set_lock(fd, F_RDLCK, READER_BYTE);
+    start = ticks_now();
     while ((rc = try_read_lock(fd, own)) == -EAGAIN &&
-           (double)(ticks_now() - start) < READER_PATIENCE_NS * ticks_per_ns())
+           within(start, READER_PATIENCE_NS))
         (void)nanosleep(&nap, NULL);
-    (void)set_lock(fd, F_UNLCK, WAIT_BYTE);
+    (void)set_lock(fd, F_UNLCK, READER_BYTE);
     if (own)
         __atomic_sub_fetch(&own_readers, 1, __ATOMIC_RELAXED);
     return rc == 0;
 }
 
+static void done_reading(bool own)
+{
+    if (own)
+        __atomic_store_n(&own_reading, 0, __ATOMIC_RELAXED);
+    own_give(own);
+}
+
 void tracefile_read_unlock(int fd, uint32_t owner)
 {
     (void)set_lock(fd, F_UNLCK, FOLD_BYTE);
-    own_give(is_own(owner));
+    done_reading(is_own(owner));
 }
 
 /* Closing any descriptor of a file gives back all locks the process has on it. */
@@ -395,7 +470,7 @@ void tracefile_read_close(int fd, uint32_t owner)
 {
     bool locked = is_own(owner) && tracefile_read_lock(fd, owner);
     (void)close(fd);
-    own_give(locked);
+    done_reading(locked);
 }
 
 /* ---- Create, open, close ------------------------------------------------------- */

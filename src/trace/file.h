@@ -25,7 +25,9 @@ struct tracefile {
     uint64_t known_blocks; /* of them, known to exist in the file */
     int fd;
     struct ownfile_id id; /* what fd must still refer to */
-    uint64_t gave_way;    /* ticks since when a folder lets a reader go first, 0 none */
+    /* Ticks: since when a folder lets a waiting reader go first, since when readers
+     * keep it out (0: they do not), until when it need not let them. */
+    uint64_t gave_way, kept_out, turn_ends;
     struct control *control;
     char path[1024];
 };
@@ -72,6 +74,8 @@ struct value_cell *tracefile_value(struct tracefile *file, uint32_t value);
  * not inherited by fork. −EAGAIN when somebody else has it. */
 int tracefile_lock(struct tracefile *file);
 void tracefile_unlock(struct tracefile *file);
+/* Whether it was readers that refused the last attempt; they will be done. */
+bool tracefile_kept_out(const struct tracefile *file);
 /* In the child of a fork: nobody here holds the lock. */
 void tracefile_forked(void);
 

@@ -342,13 +342,15 @@ static void on_step(struct fold *f, struct fold_lane *l, uint64_t ticks,
 
 static void on_op(struct fold *f, unsigned node, const uint64_t *p)
 {
-    struct node_stats *s = &f->nodes[node].stats;
     if (node < FIRST_NODE || node >= MAX_NODES)
         return;
+    struct node_stats *s = &f->nodes[node].stats;
     if (!f->nodes[node].dirty)
         touch_node(f, node);
+    const uint32_t missing = UINT32_MAX;
     uint32_t before = (uint32_t)p[1], after = (uint32_t)p[2], peak = (uint32_t)p[3];
-    if (s->op_count == 0 || peak > s->mem_peak_kb)
+    if (s->op_count == 0 || s->mem_peak_kb == missing ||
+        (peak != missing && peak > s->mem_peak_kb))
         s->mem_peak_kb = peak;
     s->op_count++;
     s->op_cpu_ns += p[0];

@@ -39,7 +39,8 @@
  *  (5) A block of lane L with sequence s has been counted exactly when
  *      s < carry(L).next_seq. Block states follow the carry, never lead it.
  *  (6) Only the holder of the fold lock (fcntl write lock on byte 0) writes cells,
- *      live.commit, or moves a block out of SEALED.
+ *      live.commit, or moves a block out of SEALED. Readers share a read lock on it.
+ *      Byte 1 is locked by readers that wait, byte 2 by folders that wait for readers.
  */
 #ifndef SONDE_TRACE_FORMAT_H
 #define SONDE_TRACE_FORMAT_H
@@ -272,7 +273,7 @@ struct node_stats {
     uint64_t begun;                   /* spans begun */
     uint64_t op_count, op_cpu_ns;     /* operations */
     uint32_t mem_before_kb, mem_after_kb, mem_peak_kb, pad;
-    uint16_t chunk[LOGHIST_CHUNKS + 1]; /* chunk number + 1 by octave; 0 none */
+    uint16_t chunk[LOGHIST_CHUNKS + 1]; /* chunk number + 1 by octave; 0 none; last 0 */
 };
 struct node_cell {
     uint16_t parent, site;

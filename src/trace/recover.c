@@ -85,13 +85,10 @@ int recover_run(const char *dir, bool compact, struct recover_result *ret_result
     struct control *control = NULL;
     /* Without a control file there is no budget to keep; the files say enough. */
     static struct control no_limits = { .max_blocks = MAX_BLOCKS, .level = 2 };
-    int rc = control_map(dir, true, &control);
     DIR *d = opendir(dir);
-    if (!d) {
-        rc = -errno;
-        control_unmap(control);
-        return rc;
-    }
+    if (!d)
+        return -errno;
+    (void)control_map(dir, true, &control);
     for (struct dirent *e; (e = readdir(d));) {
         size_t len = strlen(e->d_name);
         char path[1024];
