@@ -143,7 +143,10 @@ static void MEASURED floor_loop(unsigned long n)
 static void MEASURED sample_loop(unsigned long n)
 {
     while (n--) {
-        const struct monitor_round round = { now_ns += step_ns, step_ns, self, 1 };
+        const struct monitor_round round = { .now_ns = now_ns += step_ns,
+                                             .elapsed_ns = step_ns,
+                                             .processes = self,
+                                             .process_count = 1 };
         monitor_nvml.sample(state, &round, &counting);
     }
 }
@@ -173,7 +176,7 @@ static void put_bare_calls(unsigned long n)
 
 static void open_all(void)
 {
-    const struct monitor_roots roots = { "", "" };
+    const struct monitor_roots roots = { .proc = "", .sys = "" };
     const char *why = "";
     if (monitor_nvml.open(&roots, &state, &why) < 0)
         die("NVML", why);
@@ -186,7 +189,9 @@ static void open_all(void)
 
 static void show(void)
 {
-    const struct monitor_round round = { 1, 0, self, 1 };
+    const struct monitor_round round = { .now_ns = 1,
+                                         .processes = self,
+                                         .process_count = 1 };
     monitor_nvml.sample(state, &round, &printing);
 }
 

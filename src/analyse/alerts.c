@@ -80,6 +80,12 @@ static const char *why_unheard(struct report *r, const struct tablefile *file,
     return text;
 }
 
+/* No honest count is beyond what JSON readers take. */
+static uint64_t believable(uint64_t count)
+{
+    return count <= INT64_MAX ? count : 0;
+}
+
 static void read_rules(struct report *r, const struct tablefile *file)
 {
     struct alert_rule_row row;
@@ -99,8 +105,8 @@ static void read_rules(struct report *r, const struct tablefile *file)
             .op = op_texts[row.op],
             .threshold = row.threshold,
             .duration_s = (double)row.duration_ns / 1e9,
-            .compared = row.compared,
-            .fired = row.fired,
+            .compared = believable(row.compared),
+            .fired = believable(row.fired),
             .fired_s = NAN,
             .peak = NAN,
             .from_trace = row.flags & ALERT_FROM_TRACE,

@@ -61,10 +61,10 @@ struct monitor_sink *alerts_attach(struct monitor_sink *next)
     return engine ? alerts_sink(engine, next) : next;
 }
 
-void alerts_round_begins(uint64_t now_ns)
+void alerts_round_begins(const struct monitor_round *round)
 {
     if (engine)
-        alerts_round(engine, now_ns);
+        alerts_round(engine, round);
 }
 
 const struct capture_ops capture_alerts = {

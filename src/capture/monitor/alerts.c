@@ -59,7 +59,8 @@ struct alerts {
     struct tables tables;
     unsigned cores;
     uint64_t interval_ns, now_ns;
-    uint64_t resumed_ns; /* end of the last pause; 0: none */
+    const struct monitor_round *round; /* that goes on; borrowed */
+    uint64_t resumed_ns;               /* end of the last pause; 0: none */
     size_t rule_count, state_count, call_count;
     struct rule rules[RULES_MAX];
     struct state states[STATES_MAX];
@@ -338,14 +339,16 @@ static void end_vanished(struct alerts *a)
     }
 }
 
-void alerts_round(struct alerts *a, uint64_t now_ns)
+void alerts_round(struct alerts *a, const struct monitor_round *round)
 {
+    const uint64_t now_ns = round->now_ns;
     const uint64_t passed = a->now_ns ? now_ns - a->now_ns : 0;
     if (passed <= PAUSE_NS || passed <= 4 * a->interval_ns)
         end_vanished(a); /* of the rounds so far: this one's values are to come */
     else
         a->resumed_ns = now_ns;
     a->now_ns = now_ns;
+    a->round = round;
 }
 
 /* ---- Rules ------------------------------------------------------------------------------ */

@@ -5,7 +5,7 @@
  *     alerts_new(&options, &alerts);
  *     alerts_add(alerts, "cpu>80%:10s", NULL, NULL, &error);
  *     struct monitor_sink *sink = alerts_sink(alerts, next);   monitors get this one
- *     alerts_round(alerts, now_ns);                            before each round
+ *     alerts_round(alerts, &round);                            before each round
  *     …
  *     alerts_free(alerts);
  *
@@ -51,8 +51,8 @@ size_t alerts_count(const struct alerts *alerts);
 
 /* A sink that looks and forwards to `next` (NULL: nowhere). Belongs to `alerts`. */
 struct monitor_sink *alerts_sink(struct alerts *alerts, struct monitor_sink *next);
-/* A round begins. */
-void alerts_round(struct alerts *alerts, uint64_t now_ns);
+/* A round begins; it is borrowed until the next. */
+void alerts_round(struct alerts *alerts, const struct monitor_round *round);
 /* Calls whom there is something to tell since the last time; after a round, without
  * locks. What does not fit until then (256) is in the file only. */
 void alerts_deliver(struct alerts *alerts);

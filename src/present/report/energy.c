@@ -159,6 +159,8 @@ void section_energy(struct page *page, const struct report *r,
 static const char *value_text(char ret_text[HUMAN_LEN], const char *unit, double value)
 {
     static const char *const plain[] = { "C", "W", "J", "MHz", "MiB/s", "1/s" };
+    if (isnan(value))
+        return "–";
     if (strcmp(unit, "MiB") == 0)
         return human_bytes(ret_text, value * 0x1p20);
     if (strcmp(unit, "s") == 0)

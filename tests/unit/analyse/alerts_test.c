@@ -54,9 +54,17 @@ static void watch(const char *expression)
     assert_int_equal(alerts_add(alerts, expression, NULL, NULL, &error), 0);
 }
 
+/* A second passes. */
+static void next_round(void)
+{
+    static struct monitor_round round;
+    round = (struct monitor_round){ .now_ns = now_ns += 1000000000 };
+    alerts_round(alerts, &round);
+}
+
 static void load(double value)
 {
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     sink->set(sink, "load", "", "1", value);
 }
 
@@ -137,7 +145,7 @@ static void the_text_names_the_worst(void **state)
     size_t len = 0;
     watch("gpu_memory>90%");
     watch("load>10");
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     sink->set(sink, "gpu_memory_percent", "gpu0", "percent", 91);
     sink->set(sink, "gpu_memory_percent", "gpu3", "percent", 99);
     load(1);

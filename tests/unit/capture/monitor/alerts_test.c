@@ -38,10 +38,17 @@ static void set(const char *metric, const char *subject, const char *unit, doubl
     alerts_deliver(alerts);
 }
 
-/* A second passes and the load is this. */
+/* A second passes. */
+static void next_round(void)
+{
+    static struct monitor_round round;
+    round = (struct monitor_round){ .now_ns = now_ns += 1000000000 };
+    alerts_round(alerts, &round);
+}
+
 static void load(double value)
 {
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     set("load", "", "1", value);
 }
 
@@ -160,7 +167,7 @@ static void a_slow_monitor_is_no_pause(void **state)
     watch("gpu_energy>5J:30s");
     for (int i = 0; i < 5; i++) {
         for (int round = 0; round < 10; round++)
-            alerts_round(alerts, now_ns += 1000000000);
+            next_round();
         set("gpu_energy", "gpu0", "J", 10);
     }
     assert_int_equal(fired, 1);
@@ -172,9 +179,9 @@ static void what_is_no_longer_measured_is_over(void **state)
 {
     (void)state;
     watch("gpu_temp>80C");
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     set("gpu_temp", "gpu0", "C", 90);
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     set("gpu_temp", "gpu0", "C", 91);
     assert_int_equal(fired, 1);
     for (int i = 0; i < 10; i++)
@@ -187,7 +194,7 @@ static void a_function_is_called_after_the_round_not_in_it(void **state)
 {
     (void)state;
     watch("load>10");
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     sink->set(sink, "load", "", "1", 20);
     assert_int_equal(fired, 0);
     alerts_deliver(alerts);
@@ -199,7 +206,7 @@ static void every_card_has_a_state_of_its_own(void **state)
 {
     (void)state;
     watch("gpu_memory>90%");
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     set("gpu_memory_percent", "gpu0", "percent", 95);
     set("gpu_memory_percent", "gpu1", "percent", 20);
     set("gpu_memory_percent", "gpu2", "percent", 99);
@@ -212,12 +219,12 @@ static void shares_are_of_the_whole_machine(void **state)
     (void)state;
     watch("cpu>80%");
     watch("memory>50%");
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     set("cpu_system", "", "percent", 640); /* of 8 cores: exactly 80 */
     set("memory_used", "", "MiB", 900);    /* of what is not known yet */
     set("memory_total", "", "MiB", 1000);
     assert_int_equal(fired, 0);
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     set("cpu_system", "", "percent", 648);
     assert_int_equal(fired, 1);
     assert_near(last.value, 81, 1e-9);
@@ -283,7 +290,7 @@ static void a_unit_that_does_not_fit_is_remembered(void **state)
     (void)state;
     struct alert_rule_row rule;
     watch("pss>50%");
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     set("pss", "", "MiB", 4000);
     assert_int_equal(fired, 0);
     struct tablefile *file = reopened();
@@ -298,7 +305,7 @@ static void the_reference_set_is_thirteen_rules(void **state)
     (void)state;
     watch("reference");
     assert_int_equal(alerts_count(alerts), 13);
-    alerts_round(alerts, now_ns += 1000000000);
+    next_round();
     set("rss", "", "MiB", 17 * 1024);
     assert_int_equal(fired, 1);
     assert_string_equal(last.expression, "memory>16GiB");

@@ -43,7 +43,8 @@ static void collect_unavailable(struct monitor_sink *sink, const char *metric,
 
 static inline void collect_init(struct collect *c)
 {
-    *c = (struct collect){ .sink = { collect_set, collect_unavailable } };
+    *c = (struct collect){ .sink = { .set = collect_set,
+                                     .unavailable = collect_unavailable } };
 }
 
 /* NaN: not set in this round. */

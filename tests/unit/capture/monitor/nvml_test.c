@@ -58,7 +58,10 @@ static void start(const char *script)
 
 static void sample_after(uint64_t ns)
 {
-    struct monitor_round round = { now_ns += ns, ns, processes, 2 };
+    struct monitor_round round = { .now_ns = now_ns += ns,
+                                   .elapsed_ns = ns,
+                                   .processes = processes,
+                                   .process_count = 2 };
     got.count = 0;
     ops->sample(state, &round, &got.sink);
 }
@@ -206,7 +209,7 @@ static void no_driver_no_card_and_old_module_have_reasons(void **unused)
     assert_int_equal(open_monitor(&monitor_nvml, "init=18", &why), SONDE_E_UNSUPPORTED);
     assert_non_null(strstr(why, "reboot"));
     (void)setenv("SONDE_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
-    const struct monitor_roots roots = { "", "" };
+    const struct monitor_roots roots = { .proc = "", .sys = "" };
     assert_int_equal(monitor_nvml.open(&roots, &state, &why), SONDE_E_UNSUPPORTED);
     assert_non_null(strstr(why, "no NVIDIA driver"));
     assert_null(state);

@@ -62,7 +62,7 @@ static int start(const char **ret_why)
 
 static void sample_after(uint64_t ns)
 {
-    const struct monitor_round round = { now_ns += ns, ns, NULL, 0 };
+    const struct monitor_round round = { .now_ns = now_ns += ns, .elapsed_ns = ns };
     got.count = 0;
     monitor_power.sample(state, &round, &got.sink);
 }
