@@ -88,7 +88,10 @@ static void look(struct monitors *m, uint64_t now)
         if (p->exit_known && p->last_ns == now)
             sampler_ended(m->sampler, &id, p->exit_status);
     }
-    alerts_round_begins(now);
+    const struct monitor_round round = { .now_ns = now,
+                                         .processes = m->living,
+                                         .process_count = count };
+    alerts_round_begins(&round);
     sampler_round(m->sampler, now, m->living, count);
 }
 

@@ -67,7 +67,10 @@ static void make_round(void)
     const uint64_t now = now_ns();
     if (watch.alerts) {
         (void)alert_api_attach(watch.alerts);
-        alerts_round(watch.alerts, now);
+        const struct monitor_round round = { .now_ns = now,
+                                             .processes = &watch.self,
+                                             .process_count = 1 };
+        alerts_round(watch.alerts, &round);
     }
     take();
     sampler_round(watch.sampler, now, &watch.self, 1);
