@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/stacks.h"
+#include "base/files.h"
 #include "base/strmap.h"
 
 struct count {
@@ -15,7 +16,7 @@ struct count {
     uint32_t *seen;         /* stack in which it was last met: once per stack */
     uint32_t stack;
     struct strmap lines; /* samples by struct line_key */
-    uint64_t samples;
+    uint64_t samples, own;
 };
 
 struct line_key {
@@ -42,6 +43,14 @@ static int count_line(struct count *c, const struct stack_entry *e, uint64_t sam
     return 0;
 }
 
+/* Code of ours inside the program: not the program's, and told apart. */
+static bool is_own(const struct count *c, const struct stack_entry *e)
+{
+    const char *module = path_base(c->stacks->functions[e->function].module);
+    return strncmp(module, "libsonde-preload.so", 19) == 0 ||
+           strncmp(module, "libsonde.so", 11) == 0;
+}
+
 static int count_stack(void *arg, const struct stack_task *task,
                        const struct stack_entry *entries, unsigned n, uint64_t samples)
 {
@@ -51,14 +60,20 @@ static int count_stack(void *arg, const struct stack_task *task,
     c->samples += samples;
     if (n == 0)
         return 0;
-    c->self[entries[0].function] += samples;
+    const bool own = is_own(c, &entries[0]);
+    if (own)
+        c->own += samples;
+    else
+        c->self[entries[0].function] += samples;
     for (unsigned i = 0; i < n; i++) {
         const uint32_t f = entries[i].function;
+        if (is_own(c, &entries[i]))
+            continue;
         if (c->seen[f] != c->stack) /* recursion counts once */
             c->total[f] += samples;
         c->seen[f] = c->stack;
     }
-    return count_line(c, &entries[0], samples);
+    return own ? 0 : count_line(c, &entries[0], samples);
 }
 
 /* ---- Lists ------------------------------------------------------------------------------------ */
@@ -156,6 +171,7 @@ static int count_all(const struct stacks *s, struct arena *arena,
             rc = list_lines(&c, arena, hot);
     }
     hot->samples = c.samples;
+    hot->own_share = c.samples ? (double)c.own / (double)c.samples : 0;
     hot->cpu_ns = (double)(c.samples + hot->lost) * hot->period_ns;
     free(c.self);
     free(c.total);

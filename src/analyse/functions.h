@@ -29,6 +29,7 @@ struct hot_functions {
     const char *why; /* "" or why there is nothing */
     uint64_t samples, lost, other, cut, shallow;
     double period_ns, cpu_ns; /* cpu_ns: all samples together, those lost included */
+    double own_share;         /* of it, in Sonde's own code inside the program */
     unsigned method;          /* enum stack_method */
     uint64_t addresses, named, with_line;
     struct hot_function *functions; /* most self time first */

@@ -107,8 +107,10 @@ static uint64_t tick(void *state, uint64_t now)
 static void ending(void *state)
 {
     struct monitors *m = state;
-    if (m && m->sampler)
-        look(m, now_ns());
+    if (!m || !m->sampler)
+        return;
+    sampler_last_round(m->sampler);
+    look(m, now_ns());
 }
 
 static void finish(void *state, int status)

@@ -45,6 +45,8 @@ void sampler_free(struct sampler *sampler);
 struct monitor_sink *sampler_sink(struct sampler *sampler);
 void sampler_watch(struct sampler *sampler, struct monitor_sink *in_front);
 
+/* The next round is the last: those that cost and are read seldom are read in it too. */
+void sampler_last_round(struct sampler *sampler);
 /* Samples everything that is due. The order of processes that stay must not change. */
 void sampler_round(struct sampler *sampler, uint64_t now_ns,
                    const struct monitor_process *processes, size_t count);

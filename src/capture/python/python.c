@@ -23,6 +23,7 @@
 
 enum {
     STATE_MAX = 1024,
+    RETRIES = 2, /* of a stack that was gone when we had copied it */
     FRAME_MAX = 256,
     CHUNK_MAX = 32768,
     FAR_FRAMES = 48, /* frames fetched one by one in a sample of a thread */
@@ -472,7 +473,7 @@ static void sample_some(struct python *p, struct thread **threads,
         outs[i]->valid = fetched && copy_stack(p, threads[i], now_ns, outs[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        if (!outs[i]->valid)
+        for (unsigned again = 0; again < RETRIES && !outs[i]->valid; again++)
             outs[i]->valid = copy_stack_again(p, threads[i], now_ns, outs[i]);
         sample->invalid += !outs[i]->valid;
     }
