@@ -15,9 +15,8 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu",      "gpu_busy_share",  "operations.gpu", "phases.device_s",
-    "cost",     "optimizer_steps", "epochs",         "ranks",
-    "bound_by",
+    "gpu",    "operations.gpu", "phases.device_s", "cost", "optimizer_steps",
+    "epochs", "ranks",          "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -127,6 +126,11 @@ static void add_monitors(struct report *r)
             resolution ? resolution : "");
     for (size_t i = 0; i < m->gap_count; i++)
         add(r, m->gaps[i].metric, UNAVAILABLE, m->gaps[i].why, "");
+    const bool cards = isfinite(report_gpu_busy_share(r));
+    add(r, "gpu_busy_share", cards ? MEASURED : UNAVAILABLE,
+        cards ? "NVML: share of time in which any kernel ran, mean of the cards"
+              : "no NVIDIA card was watched",
+        cards && resolution ? resolution : "");
     const bool each = m->process_count > 0;
     add(r, "processes.cpu_s", each ? MEASURED : UNAVAILABLE,
         each ? "the process's CPU clock at its last reading" : "not watched",

@@ -490,6 +490,19 @@ double report_duration_s(const struct report *report)
     return (double)(report->end_ns - report->start_ns) / 1e9;
 }
 
+double report_gpu_busy_share(const struct report *report)
+{
+    const struct report_monitors *m = &report->monitors;
+    double sum = 0;
+    size_t cards = 0;
+    for (size_t i = 0; i < m->series_count; i++)
+        if (strcmp(m->series[i].metric, "gpu") == 0) {
+            sum += m->series[i].avg / 100;
+            cards++;
+        }
+    return cards ? sum / (double)cards : NAN;
+}
+
 double report_overhead_percent(const struct report *r)
 {
     if (r->main_process >= r->process_count)

@@ -134,6 +134,8 @@ double report_cpu_percent(const struct report *report);
 /* The most memory the run held at a time: of its largest process, or of all together
  * where pages shared between them could be counted once. NaN when unknown. */
 double report_peak_rss_mb(const struct report *report);
+/* Share of the run in which its cards had work, their mean; NaN without cards. */
+double report_gpu_busy_share(const struct report *report);
 /* What recording cost the main thread of the main process, in percent of its time: its
  * events at the price measured when the process began, and its waits for space. NaN
  * when the price is not known. */

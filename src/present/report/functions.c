@@ -149,6 +149,7 @@ static void write_totals(struct json_writer *w, const struct hot_functions *h)
     field_uint(w, "shallow_stacks", h->shallow);
     field_seconds(w, "period_s", h->samples ? h->period_ns : NAN);
     field_seconds(w, "cpu_s", h->samples ? h->cpu_ns : NAN);
+    field_number(w, "own_share", h->samples ? h->own_share : NAN, 6);
     field_text(w, "unavailable", h->why);
     json_object_end(w);
 }

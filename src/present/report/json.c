@@ -178,7 +178,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
     json_key(w, "data_wait_share");
     json_put_double(w,
                     r->phases.wall_ns > 0 ? r->phases.share[SONDE_DATA_LOADING] : NAN);
-    field_null(w, "gpu_busy_share");
+    field_number(w, "gpu_busy_share", report_gpu_busy_share(r), 6);
     field_number(w, "cpu_percent_avg", report_cpu_percent(r), 3);
     field_number(w, "peak_rss_mb", report_peak_rss_mb(r), 3);
     field_number(w, "overhead_percent", report_overhead_percent(r), 4);

@@ -154,11 +154,11 @@ static void put_gpus(struct page *page, const struct report *r)
 {
     for (size_t i = 0; i < r->monitors.series_count; i++) {
         const struct report_series *s = &r->monitors.series[i];
-        if (strcmp(s->metric, "gpu_utilization") != 0)
+        if (strcmp(s->metric, "gpu") != 0)
             continue;
-        const struct report_series *memory = series(r, "gpu_memory_used", s->subject);
+        const struct report_series *memory = series(r, "gpu_memory", s->subject);
         const struct report_series *power = series(r, "gpu_power", s->subject);
-        const struct report_series *heat = series(r, "gpu_temperature", s->subject);
+        const struct report_series *heat = series(r, "gpu_temp", s->subject);
         char text[96], label[16] = "";
         int n = snprintf(text, sizeof text, "%.0f %%", s->last);
         if (memory)

@@ -121,6 +121,38 @@ static void put_heat(struct flow *flow, const struct report *r)
         flow_put(flow, "up to %.0f °C", hottest);
 }
 
+/* One line for each card. */
+static void put_gpus(struct page *page, const struct report *r)
+{
+    for (size_t i = 0; i < r->monitors.series_count; i++) {
+        const struct report_series *busy = &r->monitors.series[i];
+        if (strcmp(busy->metric, "gpu") != 0)
+            continue;
+        const struct report_series *used = monitors_find(&r->monitors, "gpu_memory",
+                                                         busy->subject);
+        const struct report_series *power = monitors_find(&r->monitors, "gpu_power",
+                                                          busy->subject);
+        const struct report_series *heat = monitors_find(&r->monitors, "gpu_temp",
+                                                         busy->subject);
+        struct flow flow;
+        struct buf b = BUF_INIT;
+        clean_text(&b, busy->subject, 16);
+        flow_begin(&flow, page, "");
+        flow_put(&flow, "%s busy %.0f %%, peak %.0f %%", b.data, busy->avg, busy->max);
+        buf_clear(&b);
+        if (used) {
+            put_mib(&b, used->max);
+            flow_put(&flow, "memory peak %s", b.data);
+        }
+        if (power)
+            flow_put(&flow, "%.0f W, peak %.0f", power->avg, power->max);
+        if (heat)
+            flow_put(&flow, "up to %.0f °C", heat->max);
+        flow_end(&flow);
+        buf_release(&b);
+    }
+}
+
 static void put_spark(struct page *page, const char *name,
                       const struct report_series *s, double unit, const char *unit_name)
 {
@@ -157,6 +189,7 @@ void section_machine(struct page *page, const struct report *r)
     put_heat(&flow, r);
     put_worries(&flow, r);
     flow_end(&flow);
+    put_gpus(page, r);
     put_spark(page, "CPU", find(r, "cpu"), 100, "cores");
     const struct report_series *memory = memory_of(r);
     const bool large = memory && memory->max >= 1024;

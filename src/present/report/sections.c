@@ -466,6 +466,9 @@ void section_trust(struct page *page, const struct report *r,
     if (isfinite(r->clock_error_ns))
         flow_put(&flow, "clock ±%s", human_duration(text, r->clock_error_ns));
     put_overhead(&flow, r);
+    if (r->hot.samples >= 100)
+        flow_put(&flow, "Sonde inside the program %.1f %% of its CPU time",
+                 r->hot.own_share * 100);
     put_doubts(&flow, r);
     flow_end(&flow);
 
