@@ -106,7 +106,7 @@ struct report {
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
     struct energy energy;
     struct alert_summary alerts;
-    const char *verdict, *why;          /* why may be "" */
+    const char *verdict, *why; /* why may be "" */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;
