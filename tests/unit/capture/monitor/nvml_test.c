@@ -17,6 +17,8 @@ static uint64_t now_ns;
 static const struct monitor_process processes[] = { { 4242, 1 }, { 4243, 2 } };
 
 /* The stand-in is built beside us: <build>/progs, we are <build>/unit/capture/monitor. */
+static const char *library = "fake_nvml.so";
+
 static void use_library(const char *script)
 {
     char path[600], exe[512];
@@ -24,7 +26,7 @@ static void use_library(const char *script)
     assert_true(len > 0);
     exe[len] = '\0';
     *strrchr(exe, '/') = '\0';
-    (void)snprintf(path, sizeof path, "%s/../../../progs/fake_nvml.so", exe);
+    (void)snprintf(path, sizeof path, "%s/../../../progs/%s", exe, library);
     (void)setenv("SONDE_NVML", path, 1);
     (void)setenv("FAKE_NVML", script, 1);
 }
@@ -81,6 +83,7 @@ static int tear_down(void **unused)
         ops->close(state);
     state = NULL;
     (void)unsetenv("SONDE_NVML");
+    library = "fake_nvml.so";
     return file_remove_tree(proc_root);
 }
 
@@ -215,6 +218,26 @@ static void no_driver_no_card_and_old_module_have_reasons(void **unused)
     assert_null(state);
 }
 
+static void an_old_driver_says_what_it_can(void **unused)
+{
+    (void)unused;
+    const char *why = "";
+    library = "fake_nvml_old.so";
+    start("");
+    sample_after(1000000000);
+    sample_after(1000000000);
+    assert_near(collected(&got, "gpu_memory/gpu0"), 2048, 0);
+    assert_near(collected(&got, "gpu_memory_percent/gpu0"), 25, 0);
+    assert_near(collected(&got, "gpu_temp/gpu0"), 50, 0);
+    assert_int_equal(got.count, 3);
+    assert_int_equal(said_unavailable(&got, "a newer driver does"), 6); /* once each */
+    assert_int_equal(got.unavailable_count, 6);
+    ops->close(state);
+    state = NULL;
+    assert_int_equal(open_monitor(&monitor_nvml_energy, "", &why), SONDE_E_UNSUPPORTED);
+    assert_non_null(strstr(why, "a newer driver does"));
+}
+
 static void energy_counts_from_the_first_reading(void **unused)
 {
     (void)unused;
@@ -255,6 +278,7 @@ int main(void)
         TEST(a_broken_card_does_not_hide_the_other),
         TEST(a_question_that_times_out_now_and_then_is_asked_again),
         TEST(no_driver_no_card_and_old_module_have_reasons),
+        TEST(an_old_driver_says_what_it_can),
         TEST(energy_counts_from_the_first_reading),
         TEST(a_card_without_a_counter_says_so_once),
     };
