@@ -420,11 +420,11 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* A thousandth of the time, between a fifth of a second and what was asked for. */
+/* A two-hundredth of the time, between a fifth of a second and what was asked for. */
 static uint64_t pause_after_scan(const struct family *f, uint64_t cost_ns)
 {
     const uint64_t least = f->scan_ns < 200000000 ? f->scan_ns : 200000000;
-    const uint64_t pause = cost_ns * 1000;
+    const uint64_t pause = cost_ns * 200;
     return pause < least ? least : pause > f->scan_ns ? f->scan_ns : pause;
 }
 
@@ -438,7 +438,7 @@ static void search(struct family *f, uint64_t now_ns)
     if (!f->has_children || now_ns >= f->next_scan_ns) {
         const uint64_t before = cpu_ns();
         search_all(f, now_ns);
-        f->next_scan_ns = now_ns + pause_after_scan(f, cpu_ns() - before);
+        f->next_scan_ns = now_ns + pause_after_scan(f, first ? 0 : cpu_ns() - before);
     }
     f->next_search_ns = first ? now_ns : now_ns + (cpu_ns() - began) * DEAR;
 }

@@ -107,7 +107,11 @@ void fields_of_watched(struct json_writer *w, const struct watched_process *p)
 
 void fields_of_untraced(struct json_writer *w, const struct report *r)
 {
-    static const char *const nulls[] = { "rank", "phases", "file", NULL };
+    static const char *const nulls[] = {
+        "rank",      "phases",  "alive",  "exited", "file", "last_event",
+        "zones_s",   "threads", "steps",  "events", "lost", "lost_reason",
+        "truncated", "waits",   "wait_s", "damage", NULL
+    };
     for (size_t i = 0; i < r->monitors.process_count; i++) {
         const struct watched_process *p = &r->monitors.processes[i];
         if (p->traced)
@@ -116,9 +120,15 @@ void fields_of_untraced(struct json_writer *w, const struct report *r)
         field_uint(w, "pid", p->pid);
         field_uint(w, "ppid", p->ppid);
         field_text(w, "role", p->pid == r->run->meta.pid ? "main" : "child");
-        field_text(w, "exe", p->exe);
-        field_nulls(w, nulls);
         fields_of_watched(w, p);
+        json_key(w, "main");
+        json_put_bool(w, p->pid == r->run->meta.pid && r->main_process == SIZE_MAX);
+        field_text(w, "exe", p->exe);
+        field_time(w, "started",
+                   r->start_ns && p->first_s < 1e9
+                       ? r->start_ns + (int64_t)(p->first_s * 1e9)
+                       : 0);
+        field_nulls(w, nulls);
         json_object_end(w);
     }
 }
