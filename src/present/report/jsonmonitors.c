@@ -93,10 +93,11 @@ void fields_of_watched(struct json_writer *w, const struct watched_process *p)
     field_number(w, "cpu_s", p->cpu_s, 6);
     field_number(w, "peak_rss_mb", p->peak_rss_mb, 3);
     field_number(w, "peak_private_mb", p->peak_private_mb, 3);
-    field_number(w, "read_mb", p->read_mb, 6);
-    field_number(w, "written_mb", p->written_mb, 6);
-    field_number(w, "disk_read_mb", p->disk_read_mb, 6);
-    field_number(w, "disk_written_mb", p->disk_written_mb, 6);
+    /* To the byte: 2⁻²⁰ has more than six decimals. */
+    field_number(w, "read_mb", p->read_mb, 9);
+    field_number(w, "written_mb", p->written_mb, 9);
+    field_number(w, "disk_read_mb", p->disk_read_mb, 9);
+    field_number(w, "disk_written_mb", p->disk_written_mb, 9);
     field_number(w, "first_seen_s", p->first_s, 3);
     field_number(w, "last_seen_s", p->last_s, 3);
     field_text(w, "command", p->command);
