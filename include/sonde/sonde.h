@@ -458,8 +458,8 @@ struct sonde_monitor_stats {
     double average; /* over the time watched */
     double peak, least, last;
 };
-/* 0, −EBUSY when it runs already, −EINVAL for an interval out of range, or what
- * the system said. The child of a fork does not watch; it may start anew. */
+/* 0, −EBUSY when it runs already, −EINVAL for an interval out of range, −ECANCELED
+ * under SONDE_DISABLE, or what the system said. The child of a fork does not watch; it may start anew. */
 SONDE_API int sonde_monitor_start(uint64_t interval_ns);
 /* 0, or −ENOENT when it does not run. */
 SONDE_API int sonde_monitor_stop(void);

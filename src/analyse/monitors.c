@@ -26,6 +26,17 @@ struct source {
     bool alone;      /* its series need no mark */
 };
 
+/* No unit we have leads to larger numbers; readers of JSON stumble over them. */
+static bool is_sane(double value)
+{
+    return isfinite(value) && fabs(value) < 1e18;
+}
+
+static uint64_t sane_count(uint64_t count)
+{
+    return count < INT64_MAX ? count : INT64_MAX;
+}
+
 static const char *keep(struct report *r, const char *text)
 {
     const char *copy = text[0] ? arena_strdup(&r->arena, text) : "";
@@ -77,7 +88,7 @@ static int add_points(struct source *s, const struct monitor_series_row *row,
         if (!points.point[i])
             continue;
         monitor_point_read(points.point[i], &p.mean, &p.max);
-        if (isfinite(p.mean) && isfinite(p.max) && isfinite(p.t_s))
+        if (is_sane(p.mean) && is_sane(p.max) && is_sane(p.t_s))
             list[one->point_count++] = p;
     }
     one->points = list;
@@ -101,8 +112,8 @@ static int add_series(struct source *s, const struct monitor_series_row *row)
 {
     struct report_monitors *m = &s->r->monitors;
     const struct monitor_stats *stats = &row->stats[row->state & 1];
-    if (stats->count == 0 || !isfinite(stats->max) || !isfinite(stats->min) ||
-        !isfinite(stats->last) || m->series_count >= SERIES_MOST)
+    if (stats->count == 0 || !is_sane(stats->max) || !is_sane(stats->min) ||
+        !is_sane(stats->last) || m->series_count >= SERIES_MOST)
         return 0;
     const char *metric = keep(s->r, tablefile_text(s->file, row->metric));
     struct report_series *one = new_series(m);
@@ -112,14 +123,15 @@ static int add_series(struct source *s, const struct monitor_series_row *row)
         .metric = metric,
         .subject = keep(s->r, tablefile_text(s->file, row->subject)),
         .unit = keep(s->r, tablefile_text(s->file, row->unit)),
-        .count = stats->count,
+        .count = sane_count(stats->count),
+        .covered_s = stats->weight_s,
         .avg = stats->weight_s > 0 ? stats->sum / stats->weight_s : stats->last,
         .min = stats->min,
         .max = stats->max,
         .last = stats->last,
     };
     one->name = series_name(s, one->metric, one->subject);
-    if (!metric[0] || !isfinite(one->avg))
+    if (!metric[0] || !is_sane(one->avg))
         return 0;
     m->series_count++;
     return add_points(s, row, one);
@@ -145,7 +157,7 @@ enum { CPU_S, PEAK_RSS_MB, PEAK_PRIVATE_MB, READ, WRITTEN, DISK_READ, DISK_WRITT
 static double total(const struct monitor_process_row *row, unsigned what, double unit)
 {
     const double value = row->total[what];
-    return row->set >> what & 1 && isfinite(value) && value >= 0 ? value / unit : NAN;
+    return row->set >> what & 1 && is_sane(value) && value >= 0 ? value / unit : NAN;
 }
 
 static int add_process(struct source *s, const struct monitor_process_row *row)
@@ -223,11 +235,12 @@ static void add_info(struct source *s)
     if (!m->present) {
         m->present = true;
         m->interval_s = (double)s->info.interval_ns / 1e9;
-        m->rounds = s->info.rounds;
+        m->rounds = sane_count(s->info.rounds);
     }
     m->cost_s += (double)s->info.cost_ns / 1e9;
-    m->series_lost += s->info.series_lost;
-    m->processes_lost += s->info.processes_lost;
+    m->series_lost = sane_count(m->series_lost + sane_count(s->info.series_lost));
+    m->processes_lost = sane_count(m->processes_lost +
+                                   sane_count(s->info.processes_lost));
 }
 
 static bool read_info(const struct tablefile *file, struct monitor_info_row *ret_info)
@@ -240,7 +253,7 @@ static bool read_info(const struct tablefile *file, struct monitor_info_row *ret
 static int read_file(struct source *s)
 {
     const int64_t origin = s->r->start_ns;
-    s->offset_s = origin ? (double)(s->info.start_real_ns - origin) / 1e9 : 0;
+    s->offset_s = origin ? ((double)s->info.start_real_ns - (double)origin) / 1e9 : 0;
     /* Clocks are stepped at times; nothing was seen before the start. */
     if (!(s->offset_s >= 0) || s->offset_s > 1e9)
         s->offset_s = 0;

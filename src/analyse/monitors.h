@@ -26,6 +26,7 @@ struct report_series {
     const char *name, *metric, *subject, *unit;
     uint64_t count;             /* samples */
     double avg, min, max, last; /* avg is weighted by time */
+    double covered_s;           /* the time its samples stand for */
     const struct series_point *points;
     size_t point_count;
 };

@@ -394,9 +394,7 @@ static bool next_series(void *arg, size_t index, struct energy_series *ret_serie
         .subject = s->subject,
         .last = s->last,
         .average = s->avg,
-        .covered_s = s->point_count
-                         ? s->points[s->point_count - 1].t_s - s->points[0].t_s
-                         : 0,
+        .covered_s = s->covered_s,
     };
     return true;
 }

@@ -421,11 +421,11 @@ static void search_all(struct family *f, uint64_t now_ns)
 
 /* ---- Looking ------------------------------------------------------------------------- */
 
-/* A thousandth of the time, between a fifth of a second and what was asked for. */
+/* A two-hundredth of the time, between a fifth of a second and what was asked for. */
 static uint64_t pause_after_scan(const struct family *f, uint64_t cost_ns)
 {
     const uint64_t least = f->scan_ns < 200000000 ? f->scan_ns : 200000000;
-    const uint64_t pause = cost_ns * 1000;
+    const uint64_t pause = cost_ns * 200;
     return pause < least ? least : pause > f->scan_ns ? f->scan_ns : pause;
 }
 
@@ -444,7 +444,7 @@ static void search(struct family *f, uint64_t now_ns)
     if (f->has_children && now_ns >= f->next_scan_ns) {
         const uint64_t before = cpu_ns();
         search_all(f, now_ns);
-        f->next_scan_ns = now_ns + pause_after_scan(f, cpu_ns() - before);
+        f->next_scan_ns = now_ns + pause_after_scan(f, first ? 0 : cpu_ns() - before);
     }
 }
 

@@ -200,6 +200,24 @@ int sonde_monitor_stats(const char *metric, const char *subject,
     return has_monitors(t) ? t->monitor_stats(metric, subject, ret_stats) : -ENOENT;
 }
 
+static bool has_alerts(const struct table *t)
+{
+    return t->size >= offsetof(struct table, alert_error) + sizeof t->alert_error;
+}
+
+int sonde_alert_add(const char *expression,
+                    void (*fn)(const struct sonde_alert *alert, void *arg), void *arg)
+{
+    const struct table *t = copies_table();
+    return has_alerts(t) ? t->alert_add(expression, fn, arg) : -EOPNOTSUPP;
+}
+
+const char *sonde_alert_error(void)
+{
+    const struct table *t = copies_table();
+    return has_alerts(t) ? t->alert_error() : "an older libsonde records here";
+}
+
 int sonde_monitor_current(const char *metric, const char *subject, double *ret_value)
 {
     struct sonde_monitor_stats stats;

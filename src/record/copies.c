@@ -8,6 +8,7 @@
  */
 #include "record/copies.h"
 
+#include <errno.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -64,6 +65,8 @@ static const struct table table_here = {
     .monitor_start = watch_start,
     .monitor_stop = watch_stop,
     .monitor_stats = watch_stats,
+    .alert_add = watch_alert_add,
+    .alert_error = watch_alert_error,
 };
 
 /* ---- Finding --------------------------------------------------------------------- */
@@ -152,6 +155,20 @@ static void silent_site(struct sonde_site *s, struct sonde_lane **l)
 {
     (void)s, (void)l;
 }
+static int silent_alert_add(const char *expression,
+                            void (*fn)(const struct sonde_alert *, void *), void *arg)
+{
+    (void)expression;
+    (void)fn;
+    (void)arg;
+    return -EOPNOTSUPP;
+}
+
+static const char *silent_alert_error(void)
+{
+    return "another version of libsonde records here";
+}
+
 static const struct table *silent_table(void);
 
 const struct table *copies_meet(void)
@@ -291,6 +308,8 @@ static const struct table *silent_table(void)
         .monitor_start = silent_watch_start,
         .monitor_stop = silent_watch_stop,
         .monitor_stats = silent_watch_stats,
+        .alert_add = silent_alert_add,
+        .alert_error = silent_alert_error,
     };
     return &t;
 }

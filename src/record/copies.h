@@ -48,6 +48,9 @@ struct table {
     int (*monitor_stop)(void);
     int (*monitor_stats)(const char *metric, const char *subject,
                          struct sonde_monitor_stats *ret_stats);
+    int (*alert_add)(const char *expression,
+                     void (*fn)(const struct sonde_alert *alert, void *arg), void *arg);
+    const char *(*alert_error)(void);
 };
 
 /* The recorder of this process: ours or another copy's. Never NULL. Also points this
@@ -89,5 +92,9 @@ int watch_start(uint64_t interval_ns);
 int watch_stop(void);
 int watch_stats(const char *metric, const char *subject,
                 struct sonde_monitor_stats *ret_stats);
+/* capture/monitor/alert_api.c */
+int watch_alert_add(const char *expression,
+                    void (*fn)(const struct sonde_alert *alert, void *arg), void *arg);
+const char *watch_alert_error(void);
 
 #endif

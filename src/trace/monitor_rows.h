@@ -108,4 +108,11 @@ struct monitor_gap_row {
     uint32_t metric, why;
 };
 
+_Static_assert(sizeof(struct monitor_info_row) == 88 &&
+                   sizeof(struct monitor_series_row) == 152 &&
+                   sizeof(struct monitor_points_row) == 1016 &&
+                   sizeof(struct monitor_process_row) == 160 &&
+                   sizeof(struct monitor_gap_row) == 16,
+               "on-disk layout");
+
 #endif

@@ -1,5 +1,7 @@
 """Cards, energy and alerts while a program runs: NVML played by tests/system/libs/fake_nvml.c."""
 
+import subprocess
+
 import pytest
 
 from sonde_test import environment, program, run, sonde
@@ -90,3 +92,13 @@ def test_no_driver_is_said_with_what_to_do(tmp_path):
     answer = run(tmp_path / "r", "true", options=FAST, env=env).report()
     whys = {p["metric"]: p["method"] for p in answer["provenance"]}
     assert "no NVIDIA driver" in whys["nvml"]
+
+
+def test_a_program_is_told_by_calls():
+    done = subprocess.run(
+        [program("alert_calls")], capture_output=True, text=True, timeout=60,
+        env=with_cards("cards=2"), check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == "-22 character 5: expected a number such as 80 or 0.5"
+    assert lines[1:] == ["memory>1MiB '' MiB 1 first 1", "gpu_temp>=61C 'gpu1' C 1 late 1"]

@@ -229,3 +229,43 @@ def test_the_file_does_not_grow_with_the_length_of_the_run(tmp_path):
     assert series["rss"]["samples"] > 130
     assert 60 <= len(series["rss"]["points"]) <= 126
     assert tables.stat().st_size < 2 * MIB
+
+
+def mapped_from(pid, directory):
+    """MiB resident of mappings of files in `directory`, as smaps has them."""
+    kib, inside = 0, False
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        words = line.split()
+        if "-" in words[0] and not words[0].endswith(":"):
+            inside = len(words) > 5 and words[5].startswith(f"{directory}/")
+        elif inside and words[0] == "Rss:":
+            kib += int(words[1])
+    return kib / 1024
+
+
+def test_sondes_own_mappings_are_told_apart(tmp_path):
+    place = tmp_path / "run"
+    child = subprocess.Popen(
+        [SONDE, "run", "-q", "-o", place, "--interval", "100ms", "--"]
+        + [program("steady"), "400", "8000"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(250):
+        child.stdout.readline()
+    (trace,) = [p for p in place.glob("*.sonde") if p.name != "control.sonde"]
+    pid = int(trace.name.split("-")[1])
+    truth = mapped_from(pid, place)
+    whole = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / MIB
+    child.communicate()
+    series = report(place)["monitors"]
+    assert truth > 0
+    assert series[f"sonde_rss/{pid}"]["max"] == pytest.approx(truth, abs=0.13)
+    assert series[f"rss/{pid}"]["last"] == pytest.approx(whole - truth, abs=0.5)
+
+
+def test_every_process_has_the_same_keys(use, tmp_path):
+    traced = run(tmp_path / "run", program("zoo"), "good").report()["processes"]
+    keys = [set(one) for one in traced + use[1]["processes"]]
+    assert all(k == keys[0] for k in keys)

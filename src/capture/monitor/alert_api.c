@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/copies.h"
+
 enum { ADDED_MAX = 64 };
 
 static struct added {
@@ -39,7 +41,7 @@ static int publish(const char *expression, alert_fn *fn, void *arg)
     return 0;
 }
 
-int sonde_alert_add(const char *expression, alert_fn *fn, void *arg)
+int watch_alert_add(const char *expression, alert_fn *fn, void *arg)
 {
     struct alert_rule rule;
     struct alert_error error = { 0 };
@@ -60,7 +62,7 @@ int sonde_alert_add(const char *expression, alert_fn *fn, void *arg)
     return rc;
 }
 
-const char *sonde_alert_error(void)
+const char *watch_alert_error(void)
 {
     return last_error;
 }

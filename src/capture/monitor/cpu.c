@@ -1,4 +1,5 @@
-/* cpu.c: CPU time of the run's processes, of every core, of the machine.
+/* cpu.c: CPU time of the run's processes, of every core, of the machine; and what else
+ * stands in the same files: page faults, threads.
  *
  * Of a process the kernel tells nanoseconds through its CPU clock and hundredths of a
  * second through stat; the clock is used where there is one (not in a laid-out /proc).
@@ -31,6 +32,7 @@ struct cpu_slot {
     uint32_t ppid;
     uint64_t own_ns, waited_ns; /* itself; children it has waited for */
     uint64_t expected_ns;       /* of descendants that are gone */
+    uint64_t minor_faults, major_faults;
 };
 
 struct cpu {
@@ -117,8 +119,27 @@ static void settle(struct cpu *c, struct cpu_slot *slot, uint64_t waited_ns)
     slot->expected_ns = 0;
 }
 
+/* Of all processes, in this round. */
+struct sums {
+    uint32_t threads;
+    uint64_t minor_faults, major_faults;
+};
+
+static void add_stat(struct cpu_slot *slot, const struct process_stat *stat,
+                     struct sums *sums)
+{
+    sums->threads += stat->threads;
+    if (slot->known) {
+        sums->minor_faults += stat->minor_faults - slot->minor_faults;
+        sums->major_faults += stat->major_faults - slot->major_faults;
+    }
+    slot->minor_faults = stat->minor_faults;
+    slot->major_faults = stat->major_faults;
+    slot->ppid = stat->ppid;
+}
+
 static void sample_process(struct cpu *c, size_t i, const struct monitor_round *round,
-                           struct monitor_sink *sink, uint32_t *threads)
+                           struct monitor_sink *sink, struct sums *sums)
 {
     struct cpu_slot *slot = proctab_at(&c->tab, i);
     struct process_stat stat;
@@ -142,21 +163,20 @@ static void sample_process(struct cpu *c, size_t i, const struct monitor_round *
     sink->total(sink, i, TOTAL_THREADS, stat.threads);
     slot->own_ns = own;
     slot->waited_ns = waited;
-    slot->ppid = stat.ppid;
+    add_stat(slot, &stat, sums);
     slot->known = true;
-    *threads += stat.threads;
 }
 
 static void sample_tree(struct cpu *c, const struct monitor_round *round,
                         struct monitor_sink *sink)
 {
     uint64_t sum = 0;
-    uint32_t threads = 0;
+    struct sums sums = { 0 };
     bury_gone(c, round);
     proctab_follow(&c->tab, round);
     for (size_t i = 0; i < c->tab.count; i++) {
         const struct cpu_slot *slot = proctab_at(&c->tab, i);
-        sample_process(c, i, round, sink, &threads);
+        sample_process(c, i, round, sink, &sums);
         sum += slot->own_ns + slot->waited_ns;
     }
     sum += c->unclaimed_ns;
@@ -167,8 +187,13 @@ static void sample_tree(struct cpu *c, const struct monitor_round *round,
                   100.0 * (double)(sum - c->tree_ns) / (double)round->elapsed_ns);
     sink->set(sink, "cpu_time", "", "s", (double)sum / 1e9);
     sink->set(sink, "processes", "", "1", (double)round->process_count);
-    if (threads)
-        sink->set(sink, "threads", "", "1", threads);
+    if (sums.threads)
+        sink->set(sink, "threads", "", "1", sums.threads);
+    if (c->any && round->elapsed_ns) {
+        const double s = (double)round->elapsed_ns / 1e9;
+        sink->set(sink, "page_faults", "", "1/s", (double)sums.minor_faults / s);
+        sink->set(sink, "page_faults_major", "", "1/s", (double)sums.major_faults / s);
+    }
     c->tree_ns = sum;
     c->any = true;
 }

@@ -40,7 +40,7 @@ struct amounts {
 
 struct disk_slot {
     struct proc_slot base;
-    int io_fd, stat_fd;
+    int io_fd;
     bool known;
     uint32_t ppid;
     struct amounts all;       /* as the kernel says */
@@ -72,7 +72,12 @@ static void slot_open(void *owner, void *at)
     const struct disk *d = owner;
     struct disk_slot *slot = at;
     slot->io_fd = kept_open(d->proc, "%u/io", slot->base.process.pid);
-    slot->stat_fd = kept_open(d->proc, "%u/stat", slot->base.process.pid);
+    /* Once is enough: who gets a new parent has left all of ours. */
+    struct process_stat stat;
+    int fd = kept_open(d->proc, "%u/stat", slot->base.process.pid);
+    if (read_process_stat(fd, &stat))
+        slot->ppid = stat.ppid;
+    kept_close(&fd);
 }
 
 static void slot_close(void *owner, void *at)
@@ -80,7 +85,6 @@ static void slot_close(void *owner, void *at)
     struct disk_slot *slot = at;
     (void)owner;
     kept_close(&slot->io_fd);
-    kept_close(&slot->stat_fd);
 }
 
 static void add(struct amounts *to, const struct amounts *from)
@@ -146,14 +150,10 @@ static void sample_process(struct disk *d, size_t i, const struct monitor_round 
 {
     struct disk_slot *slot = proctab_at(&d->tab, i);
     struct process_io io;
-    struct process_stat stat;
     if (!read_process_io(slot->io_fd, &io)) {
         d->denied |= slot->io_fd < 0;
         return;
     }
-    if (!slot->known || round->interval_ns >= 100000000)
-        if (read_process_stat(slot->stat_fd, &stat))
-            slot->ppid = stat.ppid; /* changes only when its parent dies */
     slot->all = amounts_of(&io);
     const struct amounts own = own_of(slot);
     for (unsigned f = 0; f < FLOWS; f++) {

@@ -30,19 +30,17 @@ static const uint64_t SECOND_NS = 1000000000;
 static const double GUESS_NS_PER_MB = 8000;    /* 33 ms for 4 GiB */
 static const uint64_t ALLOWANCE_NS = 20000000; /* per process, once */
 static const uint64_t SHORT_NS = 5000000;      /* longer readings have no allowance */
-static const uint64_t ROUND_NS = 3000000; /* all of a round; the first may be longer */
+static const uint64_t ROUND_NS = 1000000; /* all of a round; the first may be longer */
 static const uint64_t BUDGET_MOST_NS = 100000000;
 static const double MIB = 1 << 20;
 
 struct mem_slot {
     struct proc_slot base;
-    int statm_fd, stat_fd, status_fd, rollup_fd, maps_fd, pagemap_fd;
+    int statm_fd, status_fd, rollup_fd, maps_fd, pagemap_fd;
     uint64_t rollup_ns, own_ns, status_ns; /* not before these moments */
     uint64_t rollup_cost_ns;               /* the last time; 0: not yet */
     uint64_t allowance_ns; /* for a young process, beyond its thousandth of the time */
     uint64_t rounds;
-    uint64_t minor_faults, major_faults;
-    bool faults_known;
     /* Sonde's mappings in it. A page only one process has mapped counts as private, be
      * the mapping shared or not. */
     double own_mb, own_private_mb, own_pss_mb;
@@ -73,7 +71,6 @@ static void slot_open(void *owner, void *at)
     struct mem_slot *s = at;
     const uint32_t pid = s->base.process.pid;
     s->statm_fd = kept_open(m->proc, "%u/statm", pid);
-    s->stat_fd = kept_open(m->proc, "%u/stat", pid);
     s->status_fd = kept_open(m->proc, "%u/status", pid);
     s->rollup_fd = kept_open(m->proc, "%u/smaps_rollup", pid);
     s->maps_fd = m->run_dir ? kept_open(m->proc, "%u/maps", pid) : -1;
@@ -87,7 +84,6 @@ static void slot_close(void *owner, void *at)
     struct mem_slot *s = at;
     (void)owner;
     kept_close(&s->statm_fd);
-    kept_close(&s->stat_fd);
     kept_close(&s->status_fd);
     kept_close(&s->rollup_fd);
     kept_close(&s->maps_fd);
@@ -194,24 +190,8 @@ static void read_status(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
 /* Sums over the processes; each says of how many. */
 struct sums {
     double rss, own, pss, swap, private_mb;
-    uint64_t minor, major;
-    size_t rss_count, pss_count, swap_count, fault_count;
+    size_t rss_count, pss_count, swap_count;
 };
-
-static void sample_faults(struct mem_slot *slot, struct sums *sums)
-{
-    struct process_stat stat;
-    if (!read_process_stat(slot->stat_fd, &stat))
-        return;
-    if (slot->faults_known) {
-        sums->minor += stat.minor_faults - slot->minor_faults;
-        sums->major += stat.major_faults - slot->major_faults;
-        sums->fault_count++;
-    }
-    slot->minor_faults = stat.minor_faults;
-    slot->major_faults = stat.major_faults;
-    slot->faults_known = true;
-}
 
 static double at_least_0(double value)
 {
@@ -251,7 +231,6 @@ static void sample_process(struct mem *m, size_t i, const struct monitor_round *
     struct mem_slot *slot = proctab_at(&m->tab, i);
     struct process_statm statm;
     slot->rounds++;
-    sample_faults(slot, sums);
     if (!read_process_statm(slot->statm_fd, &statm) || statm.resident == 0)
         return; /* a zombie has none: that is no measurement of its memory */
     read_own(m, slot, round->now_ns);
@@ -302,11 +281,6 @@ static void sample_tree(struct mem *m, const struct monitor_round *round,
     }
     if (sums.swap_count && sums.swap_count == sums.rss_count)
         sink->set(sink, "swap", "", "MiB", sums.swap);
-    if (sums.fault_count && round->elapsed_ns) {
-        const double s = (double)round->elapsed_ns / 1e9;
-        sink->set(sink, "page_faults", "", "1/s", (double)sums.minor / s);
-        sink->set(sink, "page_faults_major", "", "1/s", (double)sums.major / s);
-    }
 }
 
 /* ---- The machine ---------------------------------------------------------------------- */

@@ -201,9 +201,9 @@ static bool halve(struct series_store *s, struct series *one)
         return false;
     for (unsigned i = 0; i < MONITOR_POINTS; i++) {
         const unsigned from = i * MERGE;
-        to->point[i] = from < MONITOR_POINTS ? merged(one->points->point[from],
-                                                      one->points->point[from + 1])
-                                             : 0;
+        to->point[i] = from + 1 < MONITOR_POINTS ? merged(one->points->point[from],
+                                                          one->points->point[from + 1])
+                                                 : 0;
     }
     const uint64_t state = (one->row->state & 1) | (uint64_t)!now << 1 |
                            (uint64_t)(one->shift + 1) << 8;

@@ -4,9 +4,12 @@
  * there is one, else values are kept in memory. After stopping they can still be asked
  * for, until the next start.
  *
- * Fork: the child has neither the thread nor a right to the mapping. Whoever finds
- * another process's number here forgets everything and begins anew. The lock is our
- * own: one of libc's could stay locked in the child for ever.
+ * Fork: the child has neither the thread nor a right to the mapping. `pid` says whose
+ * everything here is; in a child the old sampler is left alone, not freed. Locks hold
+ * the pid of their holder's process: one that was locked when the program forked is
+ * recognised in the child and taken over.
+ *
+ * Two locks: `control` for start and stop, `data` for the sampler; in this order.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,13 +27,13 @@
 #include "trace/file.h"
 
 static struct watch {
-    pid_t pid; /* whose all of this is */
-    uint32_t lock;
+    uint32_t control, data; /* locks */
+    pid_t pid;              /* whose the rest is; atomic */
     bool running;
     pthread_t thread;
     int stop; /* atomic */
     struct sampler *sampler;
-    struct alerts *alerts; /* of sonde_alert_add(); NULL: could not be made */
+    struct alerts *alerts; /* of sonde_alert_add(); NULL: no memory for them */
     struct monitor_process self;
 } watch;
 
@@ -42,40 +45,43 @@ static uint64_t now_ns(void)
 }
 
 /* A round takes long enough to make spinning a waste. */
-static void take(void)
+static void take(uint32_t *lock)
 {
     const struct timespec nap = { 0, 100000 };
-    while (__atomic_exchange_n(&watch.lock, 1, __ATOMIC_ACQUIRE))
-        (void)nanosleep(&nap, NULL);
+    const uint32_t mine = (uint32_t)getpid();
+    uint32_t holder = 0;
+    while (!__atomic_compare_exchange_n(lock, &holder, mine, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+        if (holder == mine) {
+            (void)nanosleep(&nap, NULL);
+            holder = 0;
+        } /* else the parent's: the next attempt takes it over */
 }
 
-static void give(void)
+static void give(uint32_t *lock)
 {
-    __atomic_store_n(&watch.lock, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
-/* In the child of a fork the old sampler is the parent's: left alone, not freed. */
-static void notice_fork(void)
+static bool is_ours(void)
 {
-    if (watch.pid != getpid())
-        watch = (struct watch){ .pid = getpid() };
+    return __atomic_load_n(&watch.pid, __ATOMIC_ACQUIRE) == getpid();
 }
 
-/* Callbacks come without the lock: they may ask for values. */
 static void make_round(void)
 {
     const uint64_t now = now_ns();
     if (watch.alerts) {
-        (void)alert_api_attach(watch.alerts);
         const struct monitor_round round = { .now_ns = now,
                                              .processes = &watch.self,
                                              .process_count = 1 };
+        (void)alert_api_attach(watch.alerts);
         alerts_round(watch.alerts, &round);
     }
-    take();
+    take(&watch.data);
     sampler_round(watch.sampler, now, &watch.self, 1);
-    give();
-    if (watch.alerts)
+    give(&watch.data);
+    if (watch.alerts) /* without the lock: callbacks may ask for values */
         alerts_deliver(watch.alerts);
 }
 
@@ -112,74 +118,99 @@ static int start_thread(void)
     return -rc;
 }
 
-/* Watching goes on without them. */
-static void start_alerts(const struct sampler_options *o)
+/* The program is told by calls; nothing is kept in the run. Watching goes on without. */
+static struct alerts *make_alerts(uint64_t interval_ns, struct sampler *sampler)
 {
-    const struct alerts_options options = { .dir = o->dir,
-                                            .control = o->control,
-                                            .interval_ns = o->interval_ns };
-    if (watch.alerts) {
+    const struct alerts_options options = { .interval_ns = interval_ns };
+    struct alerts *alerts = NULL;
+    if (is_ours() && watch.alerts) {
         alert_api_detach(watch.alerts);
         alerts_free(watch.alerts);
-        watch.alerts = NULL;
     }
-    if (alerts_new(&options, &watch.alerts) == 0)
-        sampler_watch(watch.sampler,
-                      alerts_sink(watch.alerts, sampler_sink(watch.sampler)));
+    if (alerts_new(&options, &alerts) < 0)
+        return NULL;
+    sampler_watch(sampler, alerts_sink(alerts, sampler_sink(sampler)));
+    return alerts;
 }
 
-int watch_start(uint64_t interval_ns)
+static int make_sampler(uint64_t interval_ns)
 {
-    notice_fork();
-    if (watch.running)
-        return -EBUSY;
-    if (interval_ns && (interval_ns < SAMPLER_INTERVAL_MIN_NS ||
-                        interval_ns > SAMPLER_INTERVAL_MAX_NS))
-        return -EINVAL;
-    sampler_free(watch.sampler);
-    watch.sampler = NULL;
-    watch.self = (struct monitor_process){ (uint32_t)getpid(),
-                                           process_start_ticks((uint32_t)getpid()) };
     const bool session = session_active();
     const struct sampler_options options = {
         .dir = session ? recorder.dir : NULL,
         .control = session ? recorder.control : NULL,
         .interval_ns = interval_ns,
-        .pid = watch.self.pid,
+        .pid = (uint32_t)getpid(),
         .inside = true,
     };
-    int rc = sampler_new(&options, &watch.sampler);
+    struct sampler *fresh = NULL;
+    const int rc = sampler_new(&options, &fresh);
     if (rc < 0)
         return rc;
-    start_alerts(&options);
+    struct alerts *alerts = make_alerts(interval_ns, fresh);
+    take(&watch.data);
+    if (is_ours())
+        sampler_free(watch.sampler);
+    watch.sampler = fresh;
+    watch.alerts = alerts;
+    watch.self = (struct monitor_process){ (uint32_t)getpid(),
+                                           process_start_ticks((uint32_t)getpid()) };
+    __atomic_store_n(&watch.pid, getpid(), __ATOMIC_RELEASE);
+    give(&watch.data);
+    return 0;
+}
+
+static int start(uint64_t interval_ns)
+{
+    if (is_ours() && watch.running)
+        return -EBUSY;
+    int rc = make_sampler(interval_ns);
+    if (rc < 0)
+        return rc;
     make_round(); /* current values are there when we return */
-    watch.stop = 0;
+    __atomic_store_n(&watch.stop, 0, __ATOMIC_RELAXED);
     rc = start_thread();
     watch.running = rc == 0;
     return rc;
 }
 
+int watch_start(uint64_t interval_ns)
+{
+    const char *disable = secure_getenv("SONDE_DISABLE");
+    if (disable && *disable && strcmp(disable, "0") != 0)
+        return -ECANCELED;
+    if (interval_ns && (interval_ns < SAMPLER_INTERVAL_MIN_NS ||
+                        interval_ns > SAMPLER_INTERVAL_MAX_NS))
+        return -EINVAL;
+    take(&watch.control);
+    const int rc = start(interval_ns);
+    give(&watch.control);
+    return rc;
+}
+
 int watch_stop(void)
 {
-    notice_fork();
-    if (!watch.running)
-        return -ENOENT;
-    __atomic_store_n(&watch.stop, 1, __ATOMIC_RELEASE);
-    (void)pthread_join(watch.thread, NULL); /* its last round was its answer to that */
-    watch.running = false;
-    return 0;
+    int rc = -ENOENT;
+    take(&watch.control);
+    if (is_ours() && watch.running) {
+        __atomic_store_n(&watch.stop, 1, __ATOMIC_RELEASE);
+        (void)pthread_join(watch.thread, NULL); /* its answer is a last round */
+        watch.running = false;
+        rc = 0;
+    }
+    give(&watch.control);
+    return rc;
 }
 
 int watch_stats(const char *metric, const char *subject,
                 struct sonde_monitor_stats *ret_stats)
 {
     struct monitor_stats stats;
-    notice_fork();
-    if (!metric || !watch.sampler)
+    if (!metric || !is_ours())
         return -ENOENT;
-    take();
+    take(&watch.data);
     const bool known = sampler_stats(watch.sampler, metric, subject, &stats);
-    give();
+    give(&watch.data);
     if (!known)
         return -ENOENT;
     *ret_stats = (struct sonde_monitor_stats){

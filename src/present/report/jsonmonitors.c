@@ -93,10 +93,11 @@ void fields_of_watched(struct json_writer *w, const struct watched_process *p)
     field_number(w, "cpu_s", p->cpu_s, 6);
     field_number(w, "peak_rss_mb", p->peak_rss_mb, 3);
     field_number(w, "peak_private_mb", p->peak_private_mb, 3);
-    field_number(w, "read_mb", p->read_mb, 6);
-    field_number(w, "written_mb", p->written_mb, 6);
-    field_number(w, "disk_read_mb", p->disk_read_mb, 6);
-    field_number(w, "disk_written_mb", p->disk_written_mb, 6);
+    /* To the byte: 2⁻²⁰ has more than six decimals. */
+    field_number(w, "read_mb", p->read_mb, 9);
+    field_number(w, "written_mb", p->written_mb, 9);
+    field_number(w, "disk_read_mb", p->disk_read_mb, 9);
+    field_number(w, "disk_written_mb", p->disk_written_mb, 9);
     field_number(w, "first_seen_s", p->first_s, 3);
     field_number(w, "last_seen_s", p->last_s, 3);
     field_text(w, "command", p->command);
@@ -107,7 +108,11 @@ void fields_of_watched(struct json_writer *w, const struct watched_process *p)
 
 void fields_of_untraced(struct json_writer *w, const struct report *r)
 {
-    static const char *const nulls[] = { "rank", "phases", "file", NULL };
+    static const char *const nulls[] = {
+        "rank",      "phases",  "alive",  "exited", "file", "last_event",
+        "zones_s",   "threads", "steps",  "events", "lost", "lost_reason",
+        "truncated", "waits",   "wait_s", "damage", NULL
+    };
     for (size_t i = 0; i < r->monitors.process_count; i++) {
         const struct watched_process *p = &r->monitors.processes[i];
         if (p->traced)
@@ -116,9 +121,15 @@ void fields_of_untraced(struct json_writer *w, const struct report *r)
         field_uint(w, "pid", p->pid);
         field_uint(w, "ppid", p->ppid);
         field_text(w, "role", p->pid == r->run->meta.pid ? "main" : "child");
-        field_text(w, "exe", p->exe);
-        field_nulls(w, nulls);
         fields_of_watched(w, p);
+        json_key(w, "main");
+        json_put_bool(w, p->pid == r->run->meta.pid && r->main_process == SIZE_MAX);
+        field_text(w, "exe", p->exe);
+        field_time(w, "started",
+                   r->start_ns && p->first_s < 1e9
+                       ? r->start_ns + (int64_t)(p->first_s * 1e9)
+                       : 0);
+        field_nulls(w, nulls);
         json_object_end(w);
     }
 }
