@@ -12,8 +12,8 @@
 /* Libraries that allocate on behalf of others: the frame behind them is the one that
  * asked. */
 static const char *const allocators[] = {
-    "libc.so",     "libc-2",     "libstdc++",  "libc++",  "libsonde-preload",
-    "ld-linux",    "libjemalloc", "libtcmalloc", "libmimalloc", "ld-2",
+    "libc.so",  "libc-2",      "libstdc++",   "libc++",      "libsonde-preload",
+    "ld-linux", "libjemalloc", "libtcmalloc", "libmimalloc", "ld-2",
 };
 
 bool alloc_is_allocator(const char *module)

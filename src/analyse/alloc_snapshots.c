@@ -32,7 +32,8 @@ static void read_sites(const struct alloc_reader *r, uint64_t number, double *by
 static int fill_sites(struct alloc_reader *r, uint64_t number, struct alloc_snapshot *s)
 {
     const size_t count = r->all->site_count;
-    double *now = calloc(2 * count + 1, sizeof *now), *before = now ? now + count : NULL;
+    double *now = calloc(2 * count + 1, sizeof *now),
+           *before = now ? now + count : NULL;
     struct alloc_difference *d = calloc(count + 1, sizeof *d);
     int rc = now && d ? 0 : -1;
     size_t n = 0;
