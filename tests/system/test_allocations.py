@@ -465,3 +465,15 @@ def test_it_takes_little_time_to_start(tmp_path):
     run(tmp_path / "run", "sh", "-c", "for i in $(seq 100); do ls /dev/null; done")
     assert time.monotonic() - start < 60
     assert len(heap_files(tmp_path / "run")) >= 100
+
+
+def test_a_full_budget_is_told(tmp_path):
+    done = run(
+        tmp_path / "run",
+        "sh",
+        "-c",
+        "for i in $(seq 30); do ls /dev/null; done",
+        options=["--max-trace", "2MiB"],
+    )
+    assert done.stdout == "/dev/null\n" * 30
+    assert "found no room" in " ".join(done.report()["notes"])

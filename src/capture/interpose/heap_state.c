@@ -191,8 +191,11 @@ static bool open_file(void)
 {
     const uint64_t inherited = leave_parent();
     if (tables_create(inside_dir(), HEAP_KIND, inside_control(), specs,
-                      sizeof specs / sizeof *specs, &heap->tables) < 0)
+                      sizeof specs / sizeof *specs, &heap->tables) < 0) {
+        /* Fail open, not silently. */
+        __atomic_fetch_add(&inside_control()->capture_refused, 1, __ATOMIC_RELAXED);
         return false;
+    }
     heap->events = inside_traces("alloc") ? inside_traces("stacks") ? 2 : 1 : 0;
     heap->counts_ticks = ticks_source() != TICKS_CLOCK_NS;
     heap_fast = heap_sizes_in_front && !heap->events;
