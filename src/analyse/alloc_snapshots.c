@@ -84,7 +84,7 @@ int alloc_snapshots_add(struct alloc_reader *r)
             .bytes = row.bytes,
             .frees = row.frees,
             .live_bytes = row.live,
-            .difference = row.live - before,
+            .difference = (int64_t)((uint64_t)row.live - (uint64_t)before),
         };
         before = row.live;
         if (fill_sites(r, row.number, s) < 0)

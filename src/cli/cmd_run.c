@@ -43,7 +43,7 @@ struct run_options {
     struct option_range steps;
     int format; /* index in `formats` */
     uint64_t interval_ns, rate_hz;
-    const char *trace; /* a list of "alloc", "io" */
+    const char *trace; /* a list of "alloc", "io", "stacks" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
         no_hang, no_energy;
     struct option_list alerts;
@@ -100,8 +100,9 @@ static const struct option options[] = {
       .help = "leave allocations and I/O out: nothing stands in front of libc",
       .env = "SONDE_NO_PRELOAD" },
     { "trace", 0, OPTION_TEXT, FIELD(trace), .value = "LIST",
-      .help = "record every event of: alloc, io (comma between)",
-      .env = "SONDE_TRACE_LIST" },
+      .help = "record every event of: alloc, io (comma between); "
+              "stacks: with the call path of each allocation",
+      .env = "SONDE_TRACE" },
     { "rate", 0, OPTION_COUNT, FIELD(rate_hz), .value = "HZ",
       .help = "samples of native stacks per second of CPU time and thread, 0 for none "
               "(default: none at level basic, 99 at detailed, 199 at comprehensive)",
@@ -247,7 +248,7 @@ static void print_report(const struct run_options *o, const char *dir)
 /* Whether `item` is in the list; false with *ret_ok false when the list has others. */
 static bool traces(const char *list, const char *item, bool *ret_ok)
 {
-    static const char *const known[] = { "alloc", "io" };
+    static const char *const known[] = { "alloc", "io", "stacks" };
     bool found = false;
     for (const char *p = list; p && *p;) {
         const size_t len = strcspn(p, ",");
@@ -300,7 +301,8 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
              (o->interval_ns < MIN_INTERVAL_NS || o->interval_ns > MAX_INTERVAL_NS))
         *ret_status = options_fail(&command, "--interval wants 10ms to 1h");
     else if (!trace_ok)
-        *ret_status = options_fail(&command, "--trace takes a list of: alloc, io");
+        *ret_status = options_fail(&command,
+                                   "--trace takes a list of: alloc, io, stacks");
     else if (o->rate_hz != RATE_DEFAULT && o->rate_hz > RATE_MOST)
         *ret_status = options_fail(&command, "--rate wants at most 10000");
     else if (o->steps.text && (o->after_ns || o->duration_ns))
@@ -353,6 +355,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
     l->capture.no_preload = o->no_preload;
     l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
+    l->capture.trace_stacks = traces(o->trace, "stacks", &ok);
     l->capture.trace_io = traces(o->trace, "io", &ok);
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;

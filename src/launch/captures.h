@@ -23,6 +23,7 @@ struct capture_options {
     bool trace_alloc, trace_io; /* every event, not only counters */
     bool grid_given;            /* else the default */
     double grid_g_per_kwh;
+    bool trace_stacks; /* with the call path of each allocation */
     const char *const *alerts;
     size_t alert_count;
     uint64_t memory_limit; /* bytes for the whole tree; 0: none */

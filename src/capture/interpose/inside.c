@@ -48,11 +48,15 @@ static const struct table *recorder_table; /* NULL until our constructor ran */
 
 /* ---- Locks ------------------------------------------------------------------------ */
 
+static THREAD_LOCAL int cancel_before;
+
+/* What is done under a lock may open files, where a cancelled thread would end. */
 bool inside_lock(uint32_t *lock)
 {
     if (inside_busy)
         return false;
     inside_busy = 1;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     for (unsigned n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++)
         if (n > 100)
@@ -62,9 +66,11 @@ bool inside_lock(uint32_t *lock)
 
 void inside_unlock(uint32_t *lock)
 {
+    const int before = cancel_before;
     __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     inside_busy = 0;
+    (void)pthread_setcancelstate(before, NULL);
 }
 
 /* ---- Memory that children find zeroed --------------------------------------------- */
@@ -330,9 +336,7 @@ uint64_t inside_step(void)
                : 0;
 }
 
-void copies_preloaded(void)
-{
-}
+void copies_preloaded(void) {}
 
 __attribute__((constructor)) static void start(void)
 {
