@@ -5,5 +5,6 @@
 #include "launch/captures.h"
 
 extern const struct capture_ops capture_preload;
+extern const struct capture_ops capture_redact;
 
 #endif

@@ -6,7 +6,7 @@
 
 /* In the order in which they are prepared and ticked. */
 static const struct capture_ops *const list[] = {
-    &capture_preload, NULL, /* ends the list */
+    &capture_preload, &capture_redact, NULL, /* ends the list */
 };
 _Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
                "room in struct captures");

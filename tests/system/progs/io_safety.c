@@ -9,6 +9,7 @@
  *     io_safety errno          errno is what the call left, also when it left it alone
  *     io_safety reuse FILE     threads open, read and close the same numbers
  *     io_safety raw FILE       closes by raw system calls, as libuv does
+ *     io_safety storm FILE     32 threads at work while 40 children are forked
  * Each prints "ok" and exits 0.
  */
 #include <errno.h>
@@ -252,6 +253,48 @@ static int with_raw_close(const char *file)
     return 0;
 }
 
+/* ---- storm ----------------------------------------------------------------------- */
+
+static volatile int calm;
+
+static void *storm(void *unused)
+{
+    FILE *f = fopen("/dev/null", "w");
+    char line[200];
+    while (!calm) {
+        (void)size_of(reused);
+        FILE *in = fopen(reused, "r");
+        while (in && fgets(line, sizeof line, in))
+            (void)fprintf(f, "%s", line);
+        (void)fclose(in);
+    }
+    (void)fclose(f);
+    return unused;
+}
+
+static int with_storm(const char *file)
+{
+    pthread_t thread[32];
+    reused = file;
+    for (int i = 0; i < 32; i++)
+        if (pthread_create(&thread[i], NULL, storm, NULL) != 0)
+            fail("pthread_create");
+    for (int i = 0; i < 40; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            (void)size_of(file);
+            _exit(0);
+        }
+        int status = -1;
+        if (waitpid(child, &status, 0) != child || status != 0)
+            fail("a child");
+    }
+    calm = 1;
+    for (int i = 0; i < 32; i++)
+        (void)pthread_join(thread[i], NULL);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -262,6 +305,7 @@ int main(int argc, char **argv)
                    : strcmp(what, "vfork") == 0   ? with_vfork(file)
                    : strcmp(what, "errno") == 0   ? errno_kept()
                    : strcmp(what, "reuse") == 0   ? with_reuse(file)
+                   : strcmp(what, "storm") == 0   ? with_storm(file)
                    : strcmp(what, "raw") == 0     ? with_raw_close(file)
                                                   : 2;
     if (rc == 0)
