@@ -155,12 +155,13 @@ int main(int argc, char **argv)
     }
     threads(extra);
     char text[1024];
-    int n = snprintf(text, sizeof text,
-                     "{\"count\": %llu, \"bytes\": %llu, \"frees\": %llu, \"freed\": %llu, "
-                     "\"reallocs\": %llu, \"peak\": %lld, \"live\": %lld, \"zones\": {",
-                     (unsigned long long)count, (unsigned long long)bytes,
-                     (unsigned long long)frees, (unsigned long long)freed,
-                     (unsigned long long)reallocs, (long long)peak, (long long)live);
+    int n = snprintf(
+        text, sizeof text,
+        "{\"count\": %llu, \"bytes\": %llu, \"frees\": %llu, \"freed\": %llu, "
+        "\"reallocs\": %llu, \"peak\": %lld, \"live\": %lld, \"zones\": {",
+        (unsigned long long)count, (unsigned long long)bytes, (unsigned long long)frees,
+        (unsigned long long)freed, (unsigned long long)reallocs, (long long)peak,
+        (long long)live);
     static const char *const names[] = { "plain", "others", "large" };
     for (int i = 0; i < 3; i++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s\"%s\": [%llu, %llu, %llu]",

@@ -167,8 +167,8 @@ static inline void sonde_push_(struct sonde_lane *lane, uint32_t tag)
 }
 
 /* An end that is not the innermost zone's: it ends those inside as well, or none. */
-__attribute__((cold, noinline, unused)) static void
-sonde_pop_other_(struct sonde_lane *lane, uint32_t tag)
+__attribute__((cold, noinline, unused)) static void sonde_pop_other_(
+    struct sonde_lane *lane, uint32_t tag)
 {
     if (lane->depth > SONDE_OPEN_ZONES) {
         lane->depth--;
@@ -191,8 +191,8 @@ static inline void sonde_pop_(struct sonde_lane *lane, uint32_t tag)
 }
 
 /* Whether a zone of this site is open on the lane, as far as that is known. */
-__attribute__((cold, noinline, unused)) static int
-sonde_is_open_(const struct sonde_lane *lane, const struct sonde_site *site)
+__attribute__((cold, noinline, unused)) static int sonde_is_open_(
+    const struct sonde_lane *lane, const struct sonde_site *site)
 {
     if (!lane || lane->depth > SONDE_OPEN_ZONES)
         return lane != NULL;

@@ -105,7 +105,8 @@ static struct alloc_zone *enter_zone(struct alloc_reader *r, const char *name)
         if (alloc_grow((void **)&all->zones, &all->zone_cap, all->zone_count,
                        sizeof *all->zones) < 0)
             return NULL;
-        all->zones[all->zone_count] = (struct alloc_zone){ .name = alloc_keep(r, name) };
+        all->zones[all->zone_count] = (struct alloc_zone){ .name = alloc_keep(r,
+                                                                              name) };
         e->value = ++all->zone_count;
     }
     return &all->zones[e->value - 1];
@@ -115,7 +116,8 @@ static int add_counter(struct alloc_reader *r, const struct heap_counter_row *ro
                        struct alloc_process *p)
 {
     struct allocations *all = r->all;
-    struct alloc_zone *z = enter_zone(r, alloc_zone_name(r, heap_counter_zone(row->key)));
+    struct alloc_zone *z = enter_zone(r,
+                                      alloc_zone_name(r, heap_counter_zone(row->key)));
     if (!z)
         return -ENOMEM;
     for (unsigned k = 0; k < HEAP_CLASSES; k++) {
@@ -173,6 +175,18 @@ static void add_levels(struct alloc_reader *r, struct alloc_process *p)
     p->live_bytes = (double)(live > 0 ? live : 0);
 }
 
+/* Rows of blocks that a thread had not filled have no key. */
+static uint64_t count_events(const struct alloc_reader *r)
+{
+    const int table = tablefile_find(r->file, "events");
+    const uint32_t rows = table < 0 ? 0 : tablefile_count(r->file, table);
+    struct heap_event_row row;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < rows; i++)
+        count += tablefile_get(r->file, table, i, &row, sizeof row);
+    return count;
+}
+
 static void add_process_row(struct alloc_reader *r, struct alloc_process *p)
 {
     const struct heap_process_row *row = &r->process;
@@ -184,7 +198,7 @@ static void add_process_row(struct alloc_reader *r, struct alloc_process *p)
     all->unmapped_bytes += row->unmapped_bytes;
     all->samples += row->samples;
     all->samples_lost += row->samples_lost;
-    all->events += row->events;
+    all->events += count_events(r);
     all->events_lost += row->events_lost;
     if (row->flags & HEAP_NO_USABLE) {
         p->live_bytes = NAN;
@@ -209,13 +223,18 @@ static void note_coverage(struct alloc_reader *r, const char *exe)
     const uint64_t flags = r->process.flags;
     const char *allocator = path_base(tablefile_text(r->file, r->process.allocator));
     if (flags & HEAP_OWN_MALLOC)
-        alloc_unseen(r, "%s has a malloc of its own: its allocations are not seen", exe);
+        alloc_unseen(r, "%s has a malloc of its own: its allocations are not seen",
+                     exe);
     if (flags & HEAP_OWN_NEW)
-        alloc_unseen(r, "%s: operator new of %s does not go through malloc and is not "
-                        "seen", exe, allocator);
+        alloc_unseen(r,
+                     "%s: operator new of %s does not go through malloc and is not "
+                     "seen",
+                     exe, allocator);
     if (flags & HEAP_NO_USABLE)
-        alloc_unseen(r, "%s: %s does not tell sizes of blocks: live bytes are not "
-                        "known", exe, allocator);
+        alloc_unseen(r,
+                     "%s: %s does not tell sizes of blocks: live bytes are not "
+                     "known",
+                     exe, allocator);
     const struct tables_head *h = tablefile_head(r->file);
     for (uint32_t i = 1; i < h->table_count && i < TABLES_MAX; i++)
         if (h->table[i].refused)
@@ -231,8 +250,9 @@ static void check_program(struct alloc_reader *r)
         if (r->all->processes[i].pid == pid)
             return;
     if (pid && r->all->unseen_count == 0)
-        alloc_unseen(r, "the program itself was not seen: statically linked, setuid, or "
-                        "started with an environment of its own");
+        alloc_unseen(r,
+                     "the program itself was not seen: statically linked, setuid, or "
+                     "started with an environment of its own");
 }
 
 /* ---- Files ------------------------------------------------------------------------- */
@@ -285,8 +305,7 @@ static int add_process(struct alloc_reader *r)
 static int add_open_file(struct alloc_reader *r)
 {
     const int table = tablefile_find(r->file, "process");
-    if (table < 0 ||
-        !tablefile_get(r->file, table, 0, &r->process, sizeof r->process))
+    if (table < 0 || !tablefile_get(r->file, table, 0, &r->process, sizeof r->process))
         return 0; /* killed while it was being made */
     if (r->process.state != HEAP_CAPTURED) {
         alloc_unseen(r, "%.127s was left alone: %s", tablefile_head(r->file)->exe,

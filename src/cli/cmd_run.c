@@ -38,7 +38,7 @@ struct run_options {
     uint64_t max_trace, min_zone_ns, after_ns, duration_ns, timeout_ns;
     struct option_range steps;
     int format;        /* index in `formats` */
-    const char *trace; /* a list of "alloc", "io" */
+    const char *trace; /* a list of "alloc", "io", "stacks" */
     bool no_preload;
     bool lossy, quiet, no_redact, json, full, no_report;
 };
@@ -83,8 +83,9 @@ static const struct option options[] = {
       .help = "leave allocations and I/O out: nothing stands in front of libc",
       .env = "SONDE_NO_PRELOAD" },
     { "trace", 0, OPTION_TEXT, FIELD(trace), .value = "LIST",
-      .help = "record every event of: alloc, io (comma between)",
-      .env = "SONDE_TRACE_LIST" },
+      .help = "record every event of: alloc, io (comma between); "
+              "stacks: with the call path of each allocation",
+      .env = "SONDE_TRACE" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
@@ -207,7 +208,7 @@ static void print_report(const struct run_options *o, const char *dir)
 /* Whether `item` is in the list; false with *ret_ok false when the list has others. */
 static bool traces(const char *list, const char *item, bool *ret_ok)
 {
-    static const char *const known[] = { "alloc", "io" };
+    static const char *const known[] = { "alloc", "io", "stacks" };
     bool found = false;
     for (const char *p = list; p && *p;) {
         const size_t len = strcspn(p, ",");
@@ -234,7 +235,8 @@ static bool check_options(const struct run_options *o, int argc, int *ret_status
     else if (o->max_trace && o->max_trace < MIN_MAX_TRACE)
         *ret_status = options_fail(&command, "--max-trace wants at least 2MiB");
     else if (!trace_ok)
-        *ret_status = options_fail(&command, "--trace takes a list of: alloc, io");
+        *ret_status = options_fail(&command,
+                                   "--trace takes a list of: alloc, io, stacks");
     else if (o->steps.text && (o->after_ns || o->duration_ns))
         *ret_status = options_fail(&command,
                                    "--steps and --after/--duration are two ways to "
@@ -268,6 +270,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
     bool ok;
     l->capture.no_preload = o->no_preload;
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
+    l->capture.trace_stacks = traces(o->trace, "stacks", &ok);
     l->capture.trace_io = traces(o->trace, "io", &ok);
     if (o->steps.text) {
         l->first_step = o->steps.first ? o->steps.first : 1;

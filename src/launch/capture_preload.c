@@ -81,11 +81,17 @@ static int prepend(const char *name, const char *first, char separator)
 static int set_trace(const struct capture_context *c)
 {
     const bool all = c->level >= SONDE_COMPREHENSIVE;
-    const bool alloc = all || c->options->trace_alloc, io = all || c->options->trace_io;
-    const char *list = alloc && io ? "alloc,io" : alloc ? "alloc" : io ? "io" : NULL;
-    if (!list)
+    const struct capture_options *o = c->options;
+    char list[32] = "";
+    if (all || o->trace_alloc)
+        (void)strcat(list, ",alloc");
+    if (all || o->trace_stacks)
+        (void)strcat(list, ",stacks");
+    if (all || o->trace_io)
+        (void)strcat(list, ",io");
+    if (!list[0])
         return unsetenv("SONDE_TRACE") < 0 ? -errno : 0;
-    return setenv("SONDE_TRACE", list, 1) < 0 ? -errno : 0;
+    return setenv("SONDE_TRACE", list + 1, 1) < 0 ? -errno : 0;
 }
 
 struct preload {

@@ -21,6 +21,7 @@ struct capture_options {
     uint64_t interval_ns;       /* of monitors; 0: 1 s */
     unsigned rate_hz;           /* of stacks; 0: the level's default */
     bool trace_alloc, trace_io; /* every event, not only counters */
+    bool trace_stacks;          /* with the call path of each allocation */
     double grid_g_per_kwh;      /* 0: the default */
     const char *const *alerts;
     size_t alert_count;

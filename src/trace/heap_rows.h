@@ -43,11 +43,12 @@ enum heap_state {
 };
 
 enum heap_flags {
-    HEAP_OWN_MALLOC = 1,   /* the program has a malloc of its own, in front of ours */
-    HEAP_OWN_NEW = 2,      /* operator new does not go through malloc */
-    HEAP_NO_USABLE = 4,    /* sizes of freed blocks are not known: no live bytes */
-    HEAP_EVENTS = 8,       /* every event was asked for */
-    HEAP_FORKED = 16,      /* began as a fork: has inherited live bytes */
+    HEAP_OWN_MALLOC = 1,    /* the program has a malloc of its own, in front of ours */
+    HEAP_OWN_NEW = 2,       /* operator new does not go through malloc */
+    HEAP_NO_USABLE = 4,     /* sizes of freed blocks are not known: no live bytes */
+    HEAP_EVENTS = 8,        /* every event was asked for */
+    HEAP_FORKED = 16,       /* began as a fork: has inherited live bytes */
+    HEAP_EVENT_STACKS = 32, /* … with the site of each */
 };
 
 struct heap_process_row {
@@ -55,8 +56,9 @@ struct heap_process_row {
     uint64_t flags;
     uint32_t why, allocator; /* texts; allocator: the file whose malloc this is */
     uint64_t start_ticks;
-    uint64_t inherited; /* live bytes at the fork, within what the parent did meanwhile */
-    int64_t live;       /* without what threads have not told; with `inherited` */
+    uint64_t
+        inherited; /* live bytes at the fork, within what the parent did meanwhile */
+    int64_t live;  /* without what threads have not told; with `inherited` */
     uint64_t peak;
     uint64_t peak_ticks, peak_step;
     uint64_t held_at; /* live bytes when sites' peak_bytes were taken */
@@ -66,9 +68,9 @@ struct heap_process_row {
     uint64_t samples;
     uint64_t samples_lost; /* no room for their site or block */
     uint64_t failed;       /* allocations that returned NULL */
-    uint64_t events, events_lost;
-    uint64_t last_ticks; /* of the latest sample */
-    uint64_t exit_ticks; /* when it ran its exit handlers; 0: not yet, or killed */
+    uint64_t events_lost;  /* there was no room; those kept are in the table */
+    uint64_t last_ticks;   /* of the latest sample */
+    uint64_t exit_ticks;   /* when it ran its exit handlers; 0: not yet, or killed */
 };
 
 struct heap_thread_row {
@@ -115,16 +117,16 @@ static inline uint64_t heap_class_limit(unsigned k)
 }
 
 struct heap_site_row {
-    uint64_t key;    /* of zone and frames; not 0 */
-    uint32_t zone;   /* site number in the process's trace, 0 none */
+    uint64_t key;  /* of zone and frames; not 0 */
+    uint32_t zone; /* site number in the process's trace, 0 none */
     uint32_t depth;
     uint64_t samples, live_samples;
     double count, bytes; /* estimates, since the start */
     double live_count, live_bytes;
     double peak_bytes; /* live_bytes when the process was at its highest */
     double freed_count, lifetime_ticks; /* sum over freed blocks, weighted by count */
-    uint64_t first_ticks, last_ticks; /* of samples */
-    uint64_t frame[HEAP_FRAMES];      /* return addresses, innermost first */
+    uint64_t first_ticks, last_ticks;   /* of samples */
+    uint64_t frame[HEAP_FRAMES];        /* return addresses, innermost first */
 };
 
 struct heap_live_row {
@@ -155,10 +157,17 @@ struct heap_snapsite_row {
 
 enum heap_event_kind { HEAP_EVENT_ALLOC = 1, HEAP_EVENT_FREE = 2 };
 
+/* In a thread's order within a block of the file. */
 struct heap_event_row {
     uint64_t word;    /* the key: ticks << 8 | kind */
     uint64_t address; /* thread number << 48 | address */
-    uint64_t size;    /* of frees: 0; site << 40 | size, size cut to 40 bits */
+    uint64_t size; /* site's row + 1 (0: not asked for) << 40 | bytes, frees: usable */
 };
+
+static inline uint64_t heap_event_size(uint64_t size, uint32_t site_plus_1)
+{
+    const uint64_t most = (1ULL << 40) - 1;
+    return (uint64_t)site_plus_1 << 40 | (size < most ? size : most);
+}
 
 #endif

@@ -138,18 +138,19 @@ void *tables_row(const struct tables *t, unsigned table, uint32_t index)
                  : NULL;
 }
 
-void *tables_append(struct tables *t, unsigned table, uint32_t *ret_index)
+static void *append(struct tables *t, unsigned table, uint32_t rows,
+                    uint32_t *ret_index)
 {
     if (!t->base || table == TABLES_TEXT || table >= t->table_count)
         return NULL;
     struct tables_entry *e = &tables_head(t)->table[table];
     take_lock(t);
     const uint64_t index = e->count;
-    int rc = index < e->max_rows
+    int rc = index + rows <= e->max_rows
                  ? need_chunk(t, table, (uint32_t)index / t->rows_per_chunk[table])
                  : -EFBIG;
     if (rc == 0)
-        __atomic_store_n(&e->count, index + 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&e->count, index + rows, __ATOMIC_RELEASE);
     else
         refuse(t, table, rc);
     give_lock(t);
@@ -157,6 +158,18 @@ void *tables_append(struct tables *t, unsigned table, uint32_t *ret_index)
         return NULL;
     *ret_index = (uint32_t)index;
     return tables_row(t, table, (uint32_t)index);
+}
+
+void *tables_append(struct tables *t, unsigned table, uint32_t *ret_index)
+{
+    return append(t, table, 1, ret_index);
+}
+
+void *tables_append_block(struct tables *t, unsigned table, uint32_t *ret_index,
+                          uint32_t *ret_rows)
+{
+    *ret_rows = table < t->table_count ? t->rows_per_chunk[table] : 0;
+    return append(t, table, *ret_rows, ret_index);
 }
 
 /* ---- Text -------------------------------------------------------------------------- */

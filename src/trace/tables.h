@@ -108,6 +108,10 @@ void tables_close(struct tables *tables);
 
 /* A fresh zeroed row, or NULL when there is no room (counted). Any thread. */
 void *tables_append(struct tables *tables, unsigned table, uint32_t *ret_index);
+/* All rows of a fresh block at once, for a writer that fills them by itself; a table
+ * that is written like this is written only like this. */
+void *tables_append_block(struct tables *tables, unsigned table, uint32_t *ret_index,
+                          uint32_t *ret_rows);
 /* A row that was appended; NULL for others. */
 void *tables_row(const struct tables *tables, unsigned table, uint32_t index);
 /* Keeps a text, cut to TABLES_TEXT_LONGEST bytes; its place, 0 when there is no room or

@@ -218,6 +218,36 @@ def test_a_killed_program_leaves_its_counts(tmp_path):
     assert by_size(answer)[4096] == 1000
 
 
+# ---- Every event -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [["--trace", "alloc"], ["--level", "comprehensive"]])
+def test_every_event_is_kept(tmp_path, options):
+    done = run(tmp_path / "run", workload("known_allocations"), options=options)
+    truth, answer = json.loads(done.stdout), allocations(done)
+    assert answer["coverage"]["events"] == truth["count"] + truth["frees"]
+    assert answer["coverage"]["events_lost"] == 0
+    assert (answer["count"], answer["peak_bytes"]) == (truth["count"], truth["peak"])
+
+
+@pytest.mark.parametrize("options", [["--trace", "alloc"], ["--level", "comprehensive"]])
+def test_events_beyond_the_bound_are_counted(tmp_path, options):
+    done = run(tmp_path / "run", program("alloc_storm"), 64, 1024000, 5, options=options)
+    answer = allocations(done)
+    coverage = answer["coverage"]
+    assert coverage["events"] > 100000
+    assert coverage["events_lost"] > 0
+    kept_and_lost = coverage["events"] + coverage["events_lost"]
+    assert kept_and_lost == pytest.approx(answer["count"] + answer["frees"], rel=0.05)
+    assert by_size(answer)[4096] == 1024000  # counts stay exact
+
+
+def test_an_unknown_kind_of_event_is_refused(tmp_path):
+    done = sonde("run", "-o", tmp_path / "run", "--trace", "x", "--", "true", check=False)
+    assert done.returncode == 125
+    assert "alloc, io" in done.stderr
+
+
 # ---- Switched off, or out of reach -----------------------------------------------
 
 

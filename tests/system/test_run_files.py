@@ -186,9 +186,16 @@ def test_a_sonde_inside_joins_the_outer_run(tmp_path):
 
 def test_the_program_learns_its_run_and_nothing_else(tmp_path):
     bare = subprocess.run(["env"], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    run = f"SONDE_RUN={tmp_path / 'here'}"
+    done = sonde("run", "-q", "-o", "here", "--no-preload", "env", cwd=tmp_path)
+    assert set(done.stdout.splitlines()) - set(bare.stdout.splitlines()) == {run}
+
+
+def test_what_is_preloaded_is_all_there_is_besides(tmp_path):
     done = sonde("run", "-q", "-o", "here", "env", cwd=tmp_path)
-    extra = set(done.stdout.splitlines()) - set(bare.stdout.splitlines())
-    assert extra == {f"SONDE_RUN={tmp_path / 'here'}"}
+    changed = {line.partition("=")[0] for line in done.stdout.splitlines()}
+    changed -= set(environment())
+    assert changed - {"_", "SONDE_RUN", "LD_PRELOAD", "ASAN_OPTIONS"} == set()
 
 
 def git(directory, *arguments):

@@ -58,16 +58,18 @@ static struct heap_counter_row *row_now(struct heap_cell *c)
     return zone != c->zone ? heap_zone_row(c, zone) : c->row;
 }
 
-/* The zone has changed, or the allocator is not glibc's. */
+/* The zone has changed, the allocator is not glibc's, or every event is recorded. */
 static __attribute__((noinline)) void *count_alloc_other(struct heap_cell *c, void *p,
                                                          size_t size)
 {
+    if (heap->events)
+        heap_event(c, HEAP_EVENT_ALLOC, p, size);
     return count_alloc_in(c, row_now(c), p, size, heap_usable(p));
 }
 
 static inline void *count_alloc(struct heap_cell *c, void *p, size_t size)
 {
-    if (UNLIKELY(inside_zone() != c->zone) || UNLIKELY(!heap_sizes_in_front))
+    if (UNLIKELY(inside_zone() != c->zone) || UNLIKELY(!heap_fast))
         return count_alloc_other(c, p, size);
     return count_alloc_in(c, c->row, p, size, heap_usable_in_front(p));
 }
@@ -96,6 +98,8 @@ static RARE void free_rare(struct heap_cell *c, const void *p)
 /* Counts a free in every detail, in any zone. */
 static void count_free(struct heap_cell *c, const void *p, size_t usable)
 {
+    if (heap->events)
+        heap_event(c, HEAP_EVENT_FREE, p, usable);
     if (!count_free_in(c, row_now(c), p, usable))
         free_rare(c, p);
 }
@@ -111,8 +115,7 @@ static void count_shared(struct heap_cell *c, void *p, size_t size)
     struct heap_count *k = &c->row->size[heap_class(size)];
     add(&k->count, 1);
     add(&k->bytes, size);
-    __atomic_fetch_add(&heap->process->live, (int64_t)heap_usable(p),
-                       __ATOMIC_RELAXED);
+    __atomic_fetch_add(&heap->process->live, (int64_t)heap_usable(p), __ATOMIC_RELAXED);
 }
 
 static void count_free_shared(struct heap_cell *c, const void *p, size_t usable)
@@ -178,7 +181,8 @@ static inline bool resolved(const void *function)
 
 static RARE void *malloc_first(size_t size)
 {
-    return heap_resolve() ? counted(heap_real.malloc(size), size) : heap_early(size, 16);
+    return heap_resolve() ? counted(heap_real.malloc(size), size)
+                          : heap_early(size, 16);
 }
 
 /* ---- The family ------------------------------------------------------------------- */
@@ -197,7 +201,7 @@ EXPORTED void free(void *p)
     struct heap_cell *c = heap_cell;
     if (UNLIKELY(!c->row))
         free_slow(p);
-    else if (UNLIKELY(inside_zone() != c->zone) || UNLIKELY(!heap_sizes_in_front))
+    else if (UNLIKELY(inside_zone() != c->zone) || UNLIKELY(!heap_fast))
         free_other(c, p);
     else if (count_free_in(c, c->row, p, heap_usable_in_front(p)))
         heap_real.free(p);

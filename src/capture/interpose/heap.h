@@ -36,6 +36,8 @@ enum heap_table {
 
 enum {
     HEAP_ZONE_CACHE = 64,
+    HEAP_SITE_CACHE = 256,
+    HEAP_EVENT_BLOCKS = 512,
     HEAP_MAX_COUNTERS = 16384,
     HEAP_MAX_SITES = 16384,
     HEAP_MAX_LIVE = 262144,
@@ -56,18 +58,35 @@ struct heap_cell {
         struct heap_counter_row *row;
         uint32_t zone;
     } cache[HEAP_ZONE_CACHE];
+    /* With every event only: */
+    uint64_t event_at, event_end; /* addresses in the block of the file it fills */
+    uint32_t event_block;         /* number + 1 */
+    struct inside_walks *walks;
+    struct {
+        uint64_t key;
+        uint32_t site; /* row + 1 */
+    } sites[HEAP_SITE_CACHE];
+};
+
+/* Blocks of events. */
+struct heap_ring {
+    uint32_t count, next;
+    bool full;                        /* no more are to be had */
+    uint8_t owner[HEAP_EVENT_BLOCKS]; /* 1: a thread writes there */
 };
 
 /* In wiped memory. */
 struct heap {
     uint32_t state; /* 0 not open, 1 open, 2 failed; atomic */
     uint32_t open_lock;
-    uint32_t lock; /* sites, live blocks, hash of counters */
-    uint32_t traces_events;
+    uint32_t lock;   /* sites, live blocks, hash of counters */
+    uint32_t events; /* every one is recorded: 1; with its site: 2 */
     struct tables tables;
     struct heap_process_row *process;
+    struct heap_ring ring;
+    bool counts_ticks; /* the tick counter is fit for use */
     struct inside_modules modules;
-    struct heap_cell cells[INSIDE_THREADS + 1]; /* the last: shared by the others */
+    struct heap_cell cells[INSIDE_THREADS + 1];   /* the last: shared by the others */
     uint32_t counter_hash[2 * HEAP_MAX_COUNTERS]; /* row index + 1 */
     uint32_t site_hash[2 * HEAP_MAX_SITES];
     uint32_t frame_hash[2 * HEAP_MAX_FRAMES];
@@ -99,6 +118,8 @@ extern struct heap_functions heap_real;
  * has not changed in twenty years; it is read directly when a test at start-up has shown
  * that it gives what malloc_usable_size() gives. A call less, twice per pair. */
 extern bool heap_sizes_in_front;
+/* That, and no events: the short way through heap.c. */
+extern bool heap_fast;
 static inline size_t heap_usable_in_front(const void *p)
 {
     const size_t word = ((const size_t *)p)[-1];
@@ -135,7 +156,15 @@ struct heap_counter_row *heap_zone_row(struct heap_cell *cell, uint32_t zone);
 /* Tells the process row what the thread has kept for itself. */
 void heap_tell(struct heap_cell *cell);
 
+/* ---- Every event ---- */
+void heap_events_ended(struct heap_cell *cell);
+void heap_event(struct heap_cell *cell, enum heap_event_kind kind, const void *p,
+                size_t size);
+
 /* ---- Sampling ---- */
+/* The row of a call path + 1, made if need be; 0: no room. */
+uint32_t heap_site(struct heap_cell *cell, const uint64_t *frames, unsigned depth,
+                   uint32_t zone);
 static inline uint32_t heap_filter_of(const void *p)
 {
     return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9E3779B97F4A7C15ULL >> 48);

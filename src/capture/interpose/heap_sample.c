@@ -107,6 +107,29 @@ static struct heap_site_row *find_site(const uint64_t *frames, unsigned depth,
     return row;
 }
 
+uint32_t heap_site(struct heap_cell *c, const uint64_t *frames, unsigned depth,
+                   uint32_t zone)
+{
+    const uint64_t key = key_of(frames, depth, zone);
+    const uint32_t at = (uint32_t)(key >> 13) % HEAP_SITE_CACHE;
+    if (c->sites[at].key == key)
+        return c->sites[at].site;
+    uint32_t index = UINT32_MAX;
+    if (!inside_lock(&heap->lock))
+        return 0;
+    const bool found = find_site(frames, depth, zone, &index) != NULL;
+    inside_unlock(&heap->lock);
+    inside_modules(&heap->modules, frames, depth);
+    if (!found)
+        return 0;
+    c->sites[at].key = 0; /* a handler must not meet a wrong pair */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    c->sites[at].site = index + 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    c->sites[at].key = key;
+    return index + 1;
+}
+
 /* Who holds the memory at a new high: taken again when it is 2 % higher than last time,
  * so that steady growth costs a logarithm of its size. */
 static void note_holders(uint64_t now)

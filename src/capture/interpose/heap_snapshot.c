@@ -42,9 +42,10 @@ static uint32_t copy_sites(uint64_t number)
         const struct heap_site_row *site = tables_row(&heap->tables, HEAP_SITES,
                                                       (uint32_t)i);
         uint32_t index;
-        struct heap_snapsite_row *row =
-            site->live_samples ? tables_append(&heap->tables, HEAP_SNAPSITES, &index)
-                               : NULL;
+        struct heap_snapsite_row *row = site->live_samples
+                                            ? tables_append(&heap->tables,
+                                                            HEAP_SNAPSITES, &index)
+                                            : NULL;
         if (!row)
             continue;
         row->live_count = site->live_count;
@@ -60,7 +61,8 @@ static uint32_t copy_sites(uint64_t number)
 static void take(const char *name)
 {
     uint32_t index;
-    struct heap_snapshot_row *row = tables_append(&heap->tables, HEAP_SNAPSHOTS, &index);
+    struct heap_snapshot_row *row = tables_append(&heap->tables, HEAP_SNAPSHOTS,
+                                                  &index);
     if (!row)
         return;
     row->name = tables_text(&heap->tables, name, strlen(name));

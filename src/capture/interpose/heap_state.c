@@ -13,7 +13,7 @@
 enum { OPEN = 1, FAILED = 2 };
 
 struct heap_functions heap_real;
-bool heap_sizes_in_front;
+bool heap_sizes_in_front, heap_fast;
 struct heap *heap;
 static struct heap_cell no_cell; /* never written */
 THREAD_LOCAL struct heap_cell *heap_cell = &no_cell;
@@ -130,7 +130,8 @@ static const struct tables_spec specs[] = {
     { MODULES_TABLE, sizeof(struct module_row), HEAP_MAX_MODULES },
     { "snapshots", sizeof(struct heap_snapshot_row), 4096 },
     { "snapsites", sizeof(struct heap_snapsite_row), 1 << 18 },
-    { "events", sizeof(struct heap_event_row), 1 << 20 },
+    { "events", sizeof(struct heap_event_row),
+      1 << 20 }, /* HEAP_EVENT_BLOCKS of them */
     { FRAMES_TABLE, sizeof(struct frame_row), HEAP_MAX_FRAMES },
 };
 
@@ -177,7 +178,8 @@ static struct heap_process_row *new_process_row(uint64_t inherited)
     if (!p)
         return NULL;
     p->flags = allocator_flags | (inherited ? HEAP_FORKED : 0) |
-               (heap->traces_events ? HEAP_EVENTS : 0);
+               (heap->events ? HEAP_EVENTS : 0) |
+               (heap->events == 2 ? HEAP_EVENT_STACKS : 0);
     p->allocator = text(allocator_path);
     p->start_ticks = ticks_now();
     p->inherited = p->peak = inherited;
@@ -191,7 +193,9 @@ static bool open_file(void)
     if (tables_create(inside_dir(), HEAP_KIND, inside_control(), specs,
                       sizeof specs / sizeof *specs, &heap->tables) < 0)
         return false;
-    heap->traces_events = inside_traces("alloc");
+    heap->events = inside_traces("alloc") ? inside_traces("stacks") ? 2 : 1 : 0;
+    heap->counts_ticks = ticks_source() != TICKS_CLOCK_NS;
+    heap_fast = heap_sizes_in_front && !heap->events;
     heap->modules.tables = &heap->tables;
     heap->modules.table = HEAP_MODULES;
     heap->process = new_process_row(inherited);

@@ -330,9 +330,7 @@ uint64_t inside_step(void)
                : 0;
 }
 
-void copies_preloaded(void)
-{
-}
+void copies_preloaded(void) {}
 
 __attribute__((constructor)) static void start(void)
 {

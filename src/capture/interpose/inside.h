@@ -161,12 +161,34 @@ void io_unmapping(void *at, size_t len) __attribute__((weak));
  * tables a struct of its own, in wiped memory. */
 unsigned inside_stack(uint64_t *ret_frames, unsigned max);
 
+/* For who walks at every call: programs come by the same stacks over and over. A walk is
+ * determined by the registers it began with and the words it read; when all of them are
+ * what they were, so is the stack. Gives the walk with the `answer` the caller put there
+ * (count 0), or walks and gives a fresh one to put it in; NULL: no stack. In memory of
+ * the thread's own. */
+enum { INSIDE_WALK_LOADS = 80, INSIDE_WALK_SETS = 16, INSIDE_WALK_WAYS = 4 };
+struct inside_walk {
+    uint64_t sp, fp;
+    uint64_t answer; /* the caller's; 0: none yet */
+    uint32_t count;
+    bool uses_fp;
+    struct {
+        uint64_t at, value;
+    } load[INSIDE_WALK_LOADS];
+};
+struct inside_walks {
+    uint32_t next;
+    struct inside_walk walk[INSIDE_WALK_SETS][INSIDE_WALK_WAYS];
+};
+struct inside_walk *inside_stack_again(struct inside_walks *walks, uint64_t *ret_frames,
+                                       unsigned max, unsigned *ret_count);
+
 enum { INSIDE_MODULES = 512 };
 struct inside_modules {
     struct tables *tables;
     unsigned table;
     uint32_t count;
-    uint64_t looked_ms;    /* when /proc/self/maps was last read, and how often */
+    uint64_t looked_ms; /* when /proc/self/maps was last read, and how often */
     uint32_t looks;
     uint32_t lock;
     struct {

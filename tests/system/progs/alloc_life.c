@@ -30,7 +30,8 @@ static void on_signal(int number)
 static int handler(void)
 {
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-    const struct itimerval fast = { { 0, 200 }, { 0, 200 } }, none = { { 0, 0 }, { 0, 0 } };
+    const struct itimerval fast = { { 0, 200 }, { 0, 200 } },
+                           none = { { 0, 0 }, { 0, 0 } };
     (void)sigaction(SIGALRM, &action, NULL);
     (void)setitimer(ITIMER_REAL, &fast, NULL);
     for (int i = 0; i < 300000; i++) {
