@@ -357,7 +357,8 @@ def test_without_the_library_there_is_nothing_and_it_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "what", ["daemon", "cancel", "handler", "vfork", "errno", "reuse", "raw", "storm"]
+    "what",
+    "daemon cancel handler vfork errno reuse raw storm stack".split(),
 )
 def test_programs_do_what_they_like_with_descriptors(tmp_path, what):
     file = tmp_path / "file"

@@ -10,6 +10,7 @@
  *     io_safety reuse FILE     threads open, read and close the same numbers
  *     io_safety raw FILE       closes by raw system calls, as libuv does
  *     io_safety storm FILE     32 threads at work while 40 children are forked
+ *     io_safety stack FILE     everything for the first time on a signal stack of 8 KiB
  * Each prints "ok" and exits 0.
  */
 #include <errno.h>
@@ -295,6 +296,36 @@ static int with_storm(const char *file)
     return 0;
 }
 
+/* ---- stack ----------------------------------------------------------------------- */
+
+static volatile sig_atomic_t read_there;
+
+static void on_small_stack(int signal)
+{
+    char c;
+    const int fd = open(reused, O_RDONLY);
+    (void)signal;
+    read_there = fd >= 0 && read(fd, &c, 1) == 1 && write(2, "", 0) == 0;
+    (void)close(fd);
+}
+
+static int with_small_stack(const char *file)
+{
+    enum { SMALL = 8192, GUARD = 64 };
+    static _Alignas(64) unsigned char stack[GUARD + SMALL];
+    const stack_t small = { .ss_sp = stack + GUARD, .ss_size = SMALL };
+    struct sigaction action = { .sa_handler = on_small_stack, .sa_flags = SA_ONSTACK };
+    reused = file;
+    memset(stack, 0xA5, sizeof stack);
+    if (sigaltstack(&small, NULL) != 0 || sigaction(SIGUSR1, &action, NULL) != 0)
+        fail("sigaltstack");
+    (void)raise(SIGUSR1);
+    for (int i = 0; i < GUARD; i++)
+        if (stack[i] != 0xA5)
+            fail("the stack overflowed");
+    return read_there ? 0 : 5;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -305,6 +336,7 @@ int main(int argc, char **argv)
                    : strcmp(what, "vfork") == 0   ? with_vfork(file)
                    : strcmp(what, "errno") == 0   ? errno_kept()
                    : strcmp(what, "reuse") == 0   ? with_reuse(file)
+                   : strcmp(what, "stack") == 0   ? with_small_stack(file)
                    : strcmp(what, "storm") == 0   ? with_storm(file)
                    : strcmp(what, "raw") == 0     ? with_raw_close(file)
                                                   : 2;
