@@ -126,6 +126,10 @@ static inline struct tables_head *tables_head(const struct tables *t)
     return (struct tables_head *)t->base;
 }
 
+/* Takes secrets out of all texts of a file that nobody writes any more
+ * (tableredact.c). How many were changed, or −errno. */
+int tables_redact(const char *path);
+
 /* ---- Reading (tablereader.c) ------------------------------------------------------
  *
  * Hostile input: whatever is in the file, these stay inside it. The file is read once

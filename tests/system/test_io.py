@@ -338,6 +338,8 @@ def test_secrets_in_paths_are_redacted(tmp_path):
     secret.write_text("x")
     hidden = run(tmp_path / "a", "cat", secret).report()
     assert "sk-abcdefghij" not in json.dumps(hidden["io"])
+    for table in (tmp_path / "a").glob("*.tables"):
+        assert b"sk-abcdefghij" not in table.read_bytes()
     shown = run(tmp_path / "b", "cat", secret, options=["--no-redact"]).report()
     assert "sk-abcdefghij" in json.dumps(shown["io"])
 
@@ -355,11 +357,12 @@ def test_without_the_library_there_is_nothing_and_it_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "what", ["daemon", "cancel", "handler", "vfork", "errno", "reuse", "raw"]
+    "what",
+    "daemon cancel handler vfork errno reuse raw storm stack".split(),
 )
 def test_programs_do_what_they_like_with_descriptors(tmp_path, what):
     file = tmp_path / "file"
-    file.write_bytes(content())
+    file.write_bytes(content()[: 20000 if what == "storm" else SIZE])
     done = run(tmp_path / "run", program("io_safety"), what, file, check=False)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     answer = done.report()
@@ -368,6 +371,10 @@ def test_programs_do_what_they_like_with_descriptors(tmp_path, what):
     if what == "vfork":
         found = file_named(answer, "file")
         assert found["read_bytes"] == 10000 and found["open_at_end"] == 0
+    if what == "storm":
+        found = file_named(answer, "file")
+        assert found["read_bytes"] % 20000 == 0 and found["read_bytes"] > 40 * 20000
+        assert found["processes"] == 41 and found["open_at_end"] == 0
     if what == "raw":
         found = file_named(answer, "file")
         assert found["opens"] == 400 and found["open_at_end"] == 0

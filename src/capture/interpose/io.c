@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 struct io_state *io;
+bool io_has_counter;
 
 enum {
     READING_FIRST = 10, /* the first reading comes after a tenth of a second */
@@ -42,6 +43,7 @@ extern const struct io_real_entry __start_io_reals[], __stop_io_reals[];
 
 __attribute__((constructor)) static void find_reals(void)
 {
+    io_has_counter = ticks_source() != TICKS_CLOCK_NS;
     for (const struct io_real_entry *e = __start_io_reals; e < __stop_io_reals; e++)
         if (!*e->pointer)
             *e->pointer = io_real(e->name);
@@ -226,8 +228,11 @@ static bool find_row(struct io_call *c, int fd)
         return fd >= 0;
     }
     struct io_fd *f = &s->fd[fd];
-    if (!f->row)
+    if (!f->row && !(f->flags & IO_FD_ASIDE)) {
         io_resolve(f, fd, NULL);
+        if (!(f->flags & IO_FD_OPENED))
+            io_add(&s->process->inherited, 1, false);
+    }
     if (f->flags & IO_FD_ASIDE)
         return false;
     if (!(f->flags & IO_FD_LOOKED))

@@ -168,9 +168,10 @@ static inline void io_add32(uint32_t *counter, bool alone)
     (void)__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
+extern bool io_has_counter; /* the tick counter of this machine is fit for use */
 static inline uint64_t io_ticks(void)
 {
-    return ticks_now();
+    return LIKELY(io_has_counter) ? sonde_ticks_() : ticks_now();
 }
 
 /* ---- A call (io.c, io_rows.c) ---------------------------------------------------------- */

@@ -81,10 +81,18 @@ static void forget(struct io_fd *f)
     *f = (struct io_fd){ .owner = UINT16_MAX };
 }
 
+static void note_event(struct io_fd *f, enum io_way way, int fd, uint64_t start)
+{
+    const struct io_call c = { .fd = f, .row = f->row, .start = start, .alone = true };
+    if (io->trace && f->row)
+        io_event(&c, IO_READ, way, fd, IO_NO_PLACE, io_ticks() - start);
+}
+
 static void one_less(struct io_state *s, struct io_fd *f)
 {
     if (!(f->flags & IO_FD_OPENED))
         return;
+    note_event(f, IO_WAY_CLOSE, (int)(f - s->fd), io_ticks());
     if (f->row)
         io_add(&f->row->closes, 1, false);
     io_add(&s->process->closes, 1, false);
@@ -143,6 +151,7 @@ void io_opened(int fd, const char *path, uint64_t start, const void *caller)
         if (!(f->flags & IO_FD_ASIDE)) {
             one_more(s, f);
             io_add(&s->process->open_ticks, took, false);
+            note_event(f, IO_WAY_OPEN, fd, start);
         }
     }
     inside_busy--;

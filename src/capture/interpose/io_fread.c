@@ -1,4 +1,7 @@
 /* io_fread.c: stdio calls that read. */
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1 /* headers would define some of these functions, too */
+#endif
 #include "capture/interpose/io_stdio.h"
 
 #include <stdarg.h>

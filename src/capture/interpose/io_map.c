@@ -19,8 +19,8 @@
 
 enum {
     PAGE = 4096,
-    WINDOW = 512,     /* entries of pagemap read at once */
-    ALL_WINDOWS = 32, /* as many as are read of one mapping: 64 MiB in full */
+    WINDOW = 128,      /* entries of pagemap read at once */
+    ALL_WINDOWS = 128, /* as many as are read of one mapping: 64 MiB in full */
 };
 #define PRESENT (1ULL << 63)
 

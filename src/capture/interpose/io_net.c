@@ -2,8 +2,8 @@
  *
  * A connected socket is called by where it leads, "tcp 10.0.0.7:443" or "unix /run/x";
  * an accepted one by the door it came in through, "tcp from port 8080": the numbers of
- * clients' ports say nothing and are without end. recvmmsg and sendmmsg are not looked
- * into. The kernel's rchar and wchar know nothing of these calls ("uncounted").
+ * clients' ports say nothing and are without end. The kernel's rchar and wchar know
+ * nothing of these calls ("uncounted").
  */
 #include "capture/interpose/io.h"
 
@@ -64,6 +64,38 @@ MESSAGE(__recvfrom_chk, IO_READ, flags,
         (int fd, void *buf, size_t n, size_t room, int flags, struct sockaddr *from,
          socklen_t *len),
         (fd, buf, n, room, flags, from, len))
+
+/* Several messages in one call: one call, their bytes. */
+static int64_t sum_of(const struct mmsghdr *messages, int count)
+{
+    int64_t sum = count < 0 ? -1 : 0;
+    for (int i = 0; i < count; i++)
+        sum += messages[i].msg_len;
+    return sum;
+}
+
+REAL_OF(sendmmsg);
+EXPORTED int sendmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags)
+{
+    struct io_call c;
+    if (!io_begin(&c, fd))
+        return REAL(sendmmsg)(fd, messages, n, flags);
+    const int sent = REAL(sendmmsg)(fd, messages, n, flags);
+    end_message(&c, IO_WRITE, sum_of(messages, sent), false);
+    return sent;
+}
+
+REAL_OF(recvmmsg);
+EXPORTED int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags,
+                      struct timespec *timeout)
+{
+    struct io_call c;
+    if (!io_begin(&c, fd))
+        return REAL(recvmmsg)(fd, messages, n, flags, timeout);
+    const int got = REAL(recvmmsg)(fd, messages, n, flags, timeout);
+    end_message(&c, IO_READ, sum_of(messages, got), flags & MSG_PEEK);
+    return got;
+}
 
 /* ---- Names ---------------------------------------------------------------------------------- */
 

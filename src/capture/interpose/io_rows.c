@@ -14,7 +14,6 @@
 #include "capture/interpose/io.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,6 +24,8 @@ enum {
     LOOK_WINDOWS = 4, /* parts of a file that are looked at, … */
     LOOK_PAGES = 64,  /* … so many pages each */
     PAGE = 4096,
+    /* of paths we have to ask for: handlers on small stacks get here */
+    PATH_LONGEST = 1024,
 };
 
 #ifndef SYS_cachestat
@@ -162,14 +163,30 @@ static bool is_sondes(const char *path)
     return len > 1 && strncmp(path, dir, len) == 0 && path[len] == '/';
 }
 
-static void ask_path(int fd, char ret_path[PATH_MAX])
+/* By hand: snprintf takes more stack than some handlers have. */
+static void put_number(char *end, int number)
 {
-    char link[32];
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const ssize_t n = readlink(link, ret_path, PATH_MAX - 1);
-    ret_path[n > 0 ? n : 0] = '\0';
-    if (n <= 0)
-        (void)snprintf(ret_path, PATH_MAX, "(descriptor %d)", fd);
+    char digits[12];
+    int n = 0;
+    do
+        digits[n++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    while (n > 0)
+        *end++ = digits[--n];
+    *end = '\0';
+}
+
+static void ask_path(int fd, char ret_path[PATH_LONGEST])
+{
+    static const char folder[] = "/proc/self/fd/";
+    char link[sizeof folder + 12];
+    memcpy(link, folder, sizeof folder);
+    put_number(link + sizeof folder - 1, fd);
+    const ssize_t n = readlink(link, ret_path, PATH_LONGEST - 1);
+    if (n > 0)
+        ret_path[n] = '\0';
+    else
+        memcpy(ret_path, "(unknown)", sizeof "(unknown)");
 }
 
 static void use_row(struct io_fd *f, struct io_file_row *row, uint32_t index)
@@ -192,7 +209,7 @@ static void put_aside(struct io_fd *f)
 
 void io_resolve(struct io_fd *f, int fd, const char *path)
 {
-    char asked[PATH_MAX];
+    char asked[PATH_LONGEST];
     uint64_t size = 0;
     uint32_t index = 0;
     if (f->flags & IO_FD_ASIDE)

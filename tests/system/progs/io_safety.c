@@ -9,6 +9,8 @@
  *     io_safety errno          errno is what the call left, also when it left it alone
  *     io_safety reuse FILE     threads open, read and close the same numbers
  *     io_safety raw FILE       closes by raw system calls, as libuv does
+ *     io_safety storm FILE     32 threads at work while 40 children are forked
+ *     io_safety stack FILE     everything for the first time on a signal stack of 8 KiB
  * Each prints "ok" and exits 0.
  */
 #include <errno.h>
@@ -252,6 +254,78 @@ static int with_raw_close(const char *file)
     return 0;
 }
 
+/* ---- storm ----------------------------------------------------------------------- */
+
+static volatile int calm;
+
+static void *storm(void *unused)
+{
+    FILE *f = fopen("/dev/null", "w");
+    char line[200];
+    while (!calm) {
+        (void)size_of(reused);
+        FILE *in = fopen(reused, "r");
+        while (in && fgets(line, sizeof line, in))
+            (void)fprintf(f, "%s", line);
+        (void)fclose(in);
+    }
+    (void)fclose(f);
+    return unused;
+}
+
+static int with_storm(const char *file)
+{
+    pthread_t thread[32];
+    reused = file;
+    for (int i = 0; i < 32; i++)
+        if (pthread_create(&thread[i], NULL, storm, NULL) != 0)
+            fail("pthread_create");
+    for (int i = 0; i < 40; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            (void)size_of(file);
+            _exit(0);
+        }
+        int status = -1;
+        if (waitpid(child, &status, 0) != child || status != 0)
+            fail("a child");
+    }
+    calm = 1;
+    for (int i = 0; i < 32; i++)
+        (void)pthread_join(thread[i], NULL);
+    return 0;
+}
+
+/* ---- stack ----------------------------------------------------------------------- */
+
+static volatile sig_atomic_t read_there;
+
+static void on_small_stack(int signal)
+{
+    char c;
+    const int fd = open(reused, O_RDONLY);
+    (void)signal;
+    read_there = fd >= 0 && read(fd, &c, 1) == 1 && write(2, "", 0) == 0;
+    (void)close(fd);
+}
+
+static int with_small_stack(const char *file)
+{
+    enum { SMALL = 8192, GUARD = 64 };
+    static _Alignas(64) unsigned char stack[GUARD + SMALL];
+    const stack_t small = { .ss_sp = stack + GUARD, .ss_size = SMALL };
+    struct sigaction action = { .sa_handler = on_small_stack, .sa_flags = SA_ONSTACK };
+    reused = file;
+    memset(stack, 0xA5, sizeof stack);
+    if (sigaltstack(&small, NULL) != 0 || sigaction(SIGUSR1, &action, NULL) != 0)
+        fail("sigaltstack");
+    (void)raise(SIGUSR1);
+    for (int i = 0; i < GUARD; i++)
+        if (stack[i] != 0xA5)
+            fail("the stack overflowed");
+    return read_there ? 0 : 5;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -262,6 +336,8 @@ int main(int argc, char **argv)
                    : strcmp(what, "vfork") == 0   ? with_vfork(file)
                    : strcmp(what, "errno") == 0   ? errno_kept()
                    : strcmp(what, "reuse") == 0   ? with_reuse(file)
+                   : strcmp(what, "stack") == 0   ? with_small_stack(file)
+                   : strcmp(what, "storm") == 0   ? with_storm(file)
                    : strcmp(what, "raw") == 0     ? with_raw_close(file)
                                                   : 2;
     if (rc == 0)

@@ -224,6 +224,28 @@ static void read_everything(const uint8_t *bytes, size_t len)
     tablefile_free(file);
 }
 
+static void secrets_leave_the_texts_and_nothing_else_moves(void **state)
+{
+    (void)state;
+    static const char before[] = "/data/train.bin";
+    static const char secret[] = "/x/api_key=sk-abcdefghijklmnopqrstuvwxyz0123";
+    static const char shorter[] = "token=a";
+    const uint32_t a = tables_text(&tables, before, strlen(before));
+    const uint32_t b = tables_text(&tables, secret, strlen(secret));
+    const uint32_t c = tables_text(&tables, shorter, strlen(shorter));
+    const uint32_t d = tables_text(&tables, "last", 4);
+    struct tablefile *file = NULL;
+    assert_true(tables_redact(tables.path) >= 1);
+    assert_int_equal(tablefile_open(tables.path, &file), 0);
+    assert_string_equal(tablefile_text(file, a), before);
+    assert_null(strstr(tablefile_text(file, b), "sk-abc"));
+    assert_int_equal(strncmp(tablefile_text(file, b), "/x/api_key=[redacted]", 14), 0);
+    assert_true(strlen(tablefile_text(file, c)) <= strlen(shorter));
+    assert_string_equal(tablefile_text(file, d), "last");
+    assert_int_equal(tables_redact(tables.path), 0); /* once is enough */
+    tablefile_free(file);
+}
+
 static void cut_and_damaged_files_are_no_danger(void **state)
 {
     (void)state;
@@ -264,6 +286,7 @@ int main(void)
         TEST(a_file_size_limit_refuses_instead_of_killing),
         TEST(captures_leave_half_of_the_budget_to_events),
         TEST(threads_append_side_by_side),
+        TEST(secrets_leave_the_texts_and_nothing_else_moves),
         TEST(cut_and_damaged_files_are_no_danger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
