@@ -156,7 +156,8 @@ def test_a_program_replaced_meanwhile_is_not_misread(tmp_path):
     """Offsets of the old file would name functions of the new one."""
     victim = tmp_path / "victim"
     shutil.copy(program("hot_plain"), victim)
-    script = f'"{victim}" 1; cp "{program("hot_inline")}" "{victim}.new"; mv "{victim}.new" "{victim}"'
+    other = program("hot_inline")
+    script = f'"{victim}" 1; cp "{other}" "{victim}.new"; mv "{victim}.new" "{victim}"'
     answer, _ = sample(tmp_path, "sh", "-c", script)
     names = shares(answer)
     assert names["[victim]"] > 0.8
