@@ -60,6 +60,7 @@ def check_total(answer):
     sampled = answer["sampling"]["cpu_s"]
     used = answer["summary"]["cpu_percent_avg"] / 100 * answer["run"]["duration_s"]
     assert sampled == pytest.approx(used, rel=0.02, abs=0.01)
+    assert answer["sampling"]["coverage"] == pytest.approx(1, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -267,3 +268,16 @@ def test_deep_recursion_is_cut_and_counted(tmp_path):
     answer, _ = sample(tmp_path, program("deep_paths"), 1, "deep")
     assert answer["sampling"]["cut_stacks"] > 0
     assert shares(answer)["deep_leaf"] > 0.8
+
+
+def test_short_processes_are_missed_and_that_is_said(tmp_path):
+    script = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"
+    done = run(tmp_path / "run", "sh", "-c", script)
+    answer = done.report()
+    if answer["sampling"]["unavailable"]:
+        pytest.skip(answer["sampling"]["unavailable"])
+    coverage = answer["sampling"]["coverage"]
+    assert coverage is None or coverage < 0.9
+    if coverage is not None:
+        row = [p for p in answer["provenance"] if p["metric"] == "functions"][0]
+        assert "shorter than a period" in row["method"]
