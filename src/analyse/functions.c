@@ -2,6 +2,7 @@
 #include "analyse/functions.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,10 +181,11 @@ static int count_all(const struct stacks *s, struct arena *arena,
     return rc;
 }
 
-int functions_read(const char *dir, struct arena *arena, struct hot_functions *hot)
+int functions_read(const char *dir, double used_s, struct arena *arena,
+                   struct hot_functions *hot)
 {
     struct stacks *s;
-    *hot = (struct hot_functions){ .why = "" };
+    *hot = (struct hot_functions){ .why = "", .coverage = NAN };
     int rc = stacks_open(dir, &s);
     if (rc < 0)
         return rc == -ENOMEM ? rc : 0;
@@ -199,6 +201,8 @@ int functions_read(const char *dir, struct arena *arena, struct hot_functions *h
     hot->named = s->symbols.named;
     hot->with_line = s->symbols.with_line;
     rc = hot->why ? count_all(s, arena, hot) : -ENOMEM;
+    if (rc == 0 && hot->samples && used_s > 0)
+        hot->coverage = hot->cpu_ns / 1e9 / used_s;
     stacks_free(s);
     return rc;
 }

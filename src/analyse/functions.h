@@ -31,6 +31,9 @@ struct hot_functions {
     double period_ns, cpu_ns; /* cpu_ns: all samples together, those lost included */
     double own_share;         /* of it, in Sonde's own code inside the program */
     unsigned method;          /* enum stack_method */
+    double
+        coverage; /* cpu_ns over the CPU time the program used; NaN unknown. Small with
+                      * a window, and when processes live for less than a period */
     uint64_t addresses, named, with_line;
     struct hot_function *functions; /* most self time first */
     size_t function_count;
@@ -41,7 +44,9 @@ struct hot_functions {
 /* From this share on a line is named as hot. */
 #define HOT_LINE_SHARE 0.10
 
-/* Never fails for a run without samples: then nothing is in it. */
-int functions_read(const char *dir, struct arena *arena, struct hot_functions *ret_hot);
+/* Never fails for a run without samples: then nothing is in it. `used_s` is the CPU time
+ * the kernel accounts for, NaN unknown. */
+int functions_read(const char *dir, double used_s, struct arena *arena,
+                   struct hot_functions *ret_hot);
 
 #endif

@@ -210,6 +210,11 @@ static const char *sampling_method(struct report *r)
                    : "samples",
                (unsigned long long)h->samples, (unsigned long long)h->lost,
                (unsigned long long)(h->cut + h->shallow));
+    if (isfinite(h->coverage))
+        buf_printf(&b, "; they cover %.0f %% of its CPU time%s", 100 * h->coverage,
+                   h->coverage < 0.9 ? " (a window, time in the kernel that we may not "
+                                       "see, or processes shorter than a period)"
+                                     : "");
     if (h->addresses)
         buf_printf(&b, "; %.0f %% of the addresses named, %.0f %% with a line",
                    100.0 * (double)h->named / (double)h->addresses,

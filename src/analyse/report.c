@@ -425,7 +425,9 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = io_read(r);
     if (rc == 0)
-        rc = functions_read(r->run->dir, &r->arena, &r->hot);
+        rc = functions_read(r->run->dir,
+                            r->run->meta.cpu_user_s + r->run->meta.cpu_system_s,
+                            &r->arena, &r->hot);
     if (rc == 0)
         rc = alerts_read(r);
     if (rc == 0)

@@ -67,5 +67,9 @@ int symbolise_in_child(void (*fn)(void *), void *arg, int *ret_status)
     do
         got = waitpid(pid, ret_status, 0);
     while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == ECHILD) { /* SIGCHLD is ignored: gone without a word */
+        *ret_status = 0;
+        return 0;
+    }
     return got == pid ? 0 : -errno;
 }

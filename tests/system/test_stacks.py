@@ -55,11 +55,21 @@ def check_hot(answer, truth):
     assert hot["share"] / user == pytest.approx(truth["hot_sixty"] / whole, abs=POINTS)
 
 
+def check_callers(answer, *names):
+    """They are around nearly all samples, but for stacks that were not unwound because
+    this machine had no time."""
+    sampling, total = answer["sampling"], shares(answer, "total_share")
+    shallow = sampling["shallow_stacks"] / sampling["samples"]
+    for name in names:
+        assert total[name] > 0.95 - shallow, name
+
+
 def check_total(answer):
     """All samples together are the CPU time the kernel accounts for."""
     sampled = answer["sampling"]["cpu_s"]
     used = answer["summary"]["cpu_percent_avg"] / 100 * answer["run"]["duration_s"]
     assert sampled == pytest.approx(used, rel=0.02, abs=0.01)
+    assert answer["sampling"]["coverage"] == pytest.approx(1, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +92,7 @@ def test_shares_and_lines_are_those_of_the_program(tmp_path, command):
 
 def test_callers_have_the_time_of_what_they_call(tmp_path):
     answer, _ = sample(tmp_path, program("hot_plain"), SECONDS)
-    total = shares(answer, "total_share")
-    for caller in ("main", "hot_work", "hot_round"):
-        assert total[caller] > 0.95, caller
+    check_callers(answer, "main", "hot_work", "hot_round")
     assert shares(answer)["hot_work"] < 0.02
 
 
@@ -114,7 +122,7 @@ def test_inlined_methods_are_told_apart(tmp_path):
         found = sum(line["share"] for line in lines) / user
         assert found == pytest.approx(truth[word] / whole, abs=POINTS), word
         assert word in lines[0]["function"]
-    assert shares(answer, "total_share")["main"] > 0.95
+    check_callers(answer, "main")
 
 
 def test_generated_code_has_the_names_of_its_map(tmp_path):
@@ -156,7 +164,8 @@ def test_a_program_replaced_meanwhile_is_not_misread(tmp_path):
     """Offsets of the old file would name functions of the new one."""
     victim = tmp_path / "victim"
     shutil.copy(program("hot_plain"), victim)
-    script = f'"{victim}" 1; cp "{program("hot_inline")}" "{victim}.new"; mv "{victim}.new" "{victim}"'
+    other = program("hot_inline")
+    script = f'"{victim}" 1; cp "{other}" "{victim}.new"; mv "{victim}.new" "{victim}"'
     answer, _ = sample(tmp_path, "sh", "-c", script)
     names = shares(answer)
     assert names["[victim]"] > 0.8
@@ -266,3 +275,16 @@ def test_deep_recursion_is_cut_and_counted(tmp_path):
     answer, _ = sample(tmp_path, program("deep_paths"), 1, "deep")
     assert answer["sampling"]["cut_stacks"] > 0
     assert shares(answer)["deep_leaf"] > 0.8
+
+
+def test_short_processes_are_missed_and_that_is_said(tmp_path):
+    script = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done"
+    done = run(tmp_path / "run", "sh", "-c", script)
+    answer = done.report()
+    if answer["sampling"]["unavailable"]:
+        pytest.skip(answer["sampling"]["unavailable"])
+    coverage = answer["sampling"]["coverage"]
+    assert coverage is None or coverage < 0.9
+    if coverage is not None:
+        row = [p for p in answer["provenance"] if p["metric"] == "functions"][0]
+        assert "shorter than a period" in row["method"]

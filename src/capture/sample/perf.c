@@ -371,12 +371,22 @@ static struct perf_ring *oldest(struct perf *p)
     return best;
 }
 
+static uint64_t monotonic_ns(void)
+{
+    struct timespec t = { 0, 0 };
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 bool perf_read(struct perf *p, const struct perf_visitor *v)
 {
     bool all = true;
+    /* Rings are looked at one after the other. What came after the first look stays for
+     * the next time: a sample must not overtake the mapping it lies in. */
+    const uint64_t until = monotonic_ns();
     for (unsigned i = 0; i < p->ring_count; i++)
         open_ring(p, &p->rings[i]);
-    for (struct perf_ring *r; (r = oldest(p));) {
+    for (struct perf_ring *r; (r = oldest(p)) && r->time <= until;) {
         struct perf_event_header h;
         hand_over(p, r, v);
         memcpy(&h, piece(p, r, r->tail, sizeof h), sizeof h);

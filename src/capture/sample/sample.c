@@ -38,6 +38,8 @@ struct sampler {
     uint32_t every; /* of so many samples one is unwound; 1 while there is time */
     uint32_t until; /* samples before the next that is */
     uint64_t window_ns, window_cpu_ns;
+    bool
+        was_over; /* once is chance: time stolen from a virtual machine counts as ours */
     uint64_t tick_cpu_ns;
     unsigned records;
     bool unbounded; /* the last time: take everything */
@@ -291,10 +293,12 @@ static void watch_share(struct sampler *m, uint64_t now, uint64_t cpu_ns)
     if (now - m->window_ns < SECOND_NS)
         return;
     const uint64_t allowed = (now - m->window_ns) * SHARE_PERCENT / 100;
-    if (m->window_cpu_ns > allowed && m->every < EVERY_MOST)
+    const bool over = m->window_cpu_ns > allowed;
+    if (over && m->was_over && m->every < EVERY_MOST)
         m->every *= 2;
     else if (m->window_cpu_ns * 3 < allowed && m->every > 1)
         m->every /= 2;
+    m->was_over = over;
     m->window_ns = now;
     m->window_cpu_ns = 0;
 }

@@ -11,6 +11,7 @@
 enum {
     MAX_HEADERS = 1024,
     MAX_NOTES = 65536,
+    UNSIZED_MOST = 65536,
     MAX_SECTION = 256 << 20, /* symbols of the largest libraries take some 100 MiB */
 };
 
@@ -208,6 +209,7 @@ const char *elfsyms_find(const struct elfsyms *s, uint64_t address)
     if (low == 0)
         return "";
     const struct elfsym *e = &s->list[low - 1];
-    /* Assembly often has no sizes: it lasts until the next one then. */
-    return e->size == 0 || address - e->address < e->size ? s->names + e->name : "";
+    /* Assembly often has no sizes: it lasts until the next one then, within reason. */
+    const uint64_t size = e->size ? e->size : UNSIZED_MOST;
+    return address - e->address < size ? s->names + e->name : "";
 }

@@ -9,6 +9,8 @@
 
 /* Below this a function is not worth a line of the short report. */
 static const double SHORT_LIST_SHARE = 0.005;
+/* Below this the list is told to be a part. */
+static const double LITTLE_COVERED = 0.9;
 enum {
     FEW_SAMPLES = 10,
     LINES_SHOWN = 8,
@@ -90,6 +92,8 @@ void section_functions(struct page *page, const struct report *r,
         return;
     buf_printf(&head, "%llu sample%s of CPU time, %s", (unsigned long long)h->samples,
                h->samples == 1 ? "" : "s", human_duration(cpu, h->cpu_ns));
+    if (h->coverage < LITTLE_COVERED) /* not when it is unknown */
+        buf_printf(&head, " (%.0f %% of all)", 100 * h->coverage);
     page_puts(page, PLAIN, " ");
     page_puts(page, BOLD, "FUNCTIONS");
     page_fill(page, 2);
@@ -150,6 +154,7 @@ static void write_totals(struct json_writer *w, const struct hot_functions *h)
     field_seconds(w, "period_s", h->samples ? h->period_ns : NAN);
     field_seconds(w, "cpu_s", h->samples ? h->cpu_ns : NAN);
     field_number(w, "own_share", h->samples ? h->own_share : NAN, 6);
+    field_number(w, "coverage", h->coverage, 4);
     field_text(w, "unavailable", h->why);
     json_object_end(w);
 }
