@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "base/error.h"
 #include "capture/monitor/sampler.h"
 #include "launch/capture_list.h"
 #include "launch/family.h"
@@ -17,6 +16,7 @@ struct monitors {
     struct sampler *sampler;
     struct family *family;
     struct runfile *file;
+    bool sampling; /* in the middle of a round */
     struct monitor_process living[FAMILY_LIVING_MAX];
 };
 
@@ -74,7 +74,7 @@ static int start(void *state, const struct capture_context *context)
     return sampler_new(&sampler, &m->sampler);
 }
 
-static void look(struct monitors *m, uint64_t now)
+static void begin_round(struct monitors *m, uint64_t now)
 {
     size_t count = 0;
     (void)family_look(m->family, now);
@@ -86,7 +86,7 @@ static void look(struct monitors *m, uint64_t now)
         if (p->exit_known && p->last_ns == now)
             sampler_ended(m->sampler, &id, p->exit_status);
     }
-    sampler_round(m->sampler, now, m->living, count);
+    sampler_begin(m->sampler, now, m->living, count);
 }
 
 static uint64_t tick(void *state, uint64_t now)
@@ -94,15 +94,22 @@ static uint64_t tick(void *state, uint64_t now)
     struct monitors *m = state;
     if (!m || !m->sampler)
         return 0;
-    look(m, now);
-    return sampler_next_ns(m->sampler);
+    if (!m->sampling)
+        begin_round(m, now);
+    /* One monitor at a time: with many processes a round takes milliseconds, and events
+     * must be drained meanwhile. */
+    m->sampling = sampler_step(m->sampler, now);
+    return m->sampling ? now : sampler_next_ns(m->sampler);
 }
 
 static void ending(void *state)
 {
     struct monitors *m = state;
-    if (m && m->sampler)
-        look(m, now_ns());
+    if (!m || !m->sampler)
+        return;
+    begin_round(m, now_ns());
+    while (sampler_step(m->sampler, now_ns()))
+        ;
 }
 
 static void finish(void *state, int status)
