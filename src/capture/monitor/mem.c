@@ -166,7 +166,8 @@ static bool read_rollup(struct mem *m, struct mem_slot *slot,
     return ret->rss >= 0 && ret->pss >= 0;
 }
 
-/* What of it is Sonde's, once a second. Pages we share are those the supervisor reads. */
+/* What of it is Sonde's, once a second; where there is nothing, when it is twice as old.
+ * Pages we share are those the supervisor reads. */
 static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
 {
     struct own_pages own;
@@ -175,7 +176,9 @@ static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
     const uint64_t began = clock_ns();
     const bool known = own_pages_read(slot->maps_fd, slot->pagemap_fd, m->run_dir,
                                       m->buffer, sizeof m->buffer, &own);
-    const uint64_t pause = (clock_ns() - began) * THOUSANDTH;
+    uint64_t pause = (clock_ns() - began) * THOUSANDTH;
+    if ((!known || own.present == 0) && pause < now_ns - slot->first_ns)
+        pause = now_ns - slot->first_ns;
     slot->own_ns = now_ns + (pause < SECOND_NS ? SECOND_NS : pause);
     if (!known)
         return;
