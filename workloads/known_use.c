@@ -126,14 +126,14 @@ static void worker(volatile char *inherited, const char *path)
 {
     struct counted c = counted_so_far();
     const double limit = 0.6;
-    rest(200); /* before: all of it shared */
+    rest(500); /* before: all of it shared */
     for (size_t i = 0; i < (size_t)CHANGED_MIB << 20; i += 4096)
         inherited[i] = 2;
     spin((void *)(size_t)&limit);
     c.read += read_file(path, 3);
     c.written += write_file(path, 1234567);
     tell("worker", &c);
-    rest(400);
+    rest(900);
     _exit(7);
 }
 

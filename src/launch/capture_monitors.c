@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "base/error.h"
 #include "capture/monitor/sampler.h"
 #include "launch/capture_alerts.h"
 #include "launch/capture_list.h"
@@ -18,6 +17,8 @@ struct monitors {
     struct sampler *sampler;
     struct family *family; /* borrowed */
     struct runfile *file;
+    bool sampling;              /* in the middle of a round */
+    struct monitor_round round; /* for the alerts, which borrow it */
     struct monitor_process living[FAMILY_LIVING_MAX];
 };
 
@@ -76,7 +77,7 @@ static int start(void *state, const struct capture_context *context)
     return rc;
 }
 
-static void look(struct monitors *m, uint64_t now)
+static void begin_round(struct monitors *m, uint64_t now)
 {
     size_t count = 0;
     family_fresh(m->family, now, 0);
@@ -88,11 +89,11 @@ static void look(struct monitors *m, uint64_t now)
         if (p->exit_known && p->last_ns == now)
             sampler_ended(m->sampler, &id, p->exit_status);
     }
-    const struct monitor_round round = { .now_ns = now,
-                                         .processes = m->living,
-                                         .process_count = count };
-    alerts_round_begins(&round);
-    sampler_round(m->sampler, now, m->living, count);
+    m->round = (struct monitor_round){ .now_ns = now,
+                                       .processes = m->living,
+                                       .process_count = count };
+    alerts_round_begins(&m->round);
+    sampler_begin(m->sampler, now, m->living, count);
 }
 
 static uint64_t tick(void *state, uint64_t now)
@@ -100,8 +101,12 @@ static uint64_t tick(void *state, uint64_t now)
     struct monitors *m = state;
     if (!m || !m->sampler)
         return 0;
-    look(m, now);
-    return sampler_next_ns(m->sampler);
+    if (!m->sampling)
+        begin_round(m, now);
+    /* One monitor at a time: with many processes a round takes milliseconds, and events
+     * must be drained meanwhile. */
+    m->sampling = sampler_step(m->sampler, now);
+    return m->sampling ? now : sampler_next_ns(m->sampler);
 }
 
 static void ending(void *state)
@@ -110,7 +115,9 @@ static void ending(void *state)
     if (!m || !m->sampler)
         return;
     sampler_last_round(m->sampler);
-    look(m, now_ns());
+    begin_round(m, now_ns());
+    while (sampler_step(m->sampler, now_ns()))
+        ;
 }
 
 static void finish(void *state, int status)

@@ -5,8 +5,9 @@
  * that writes to what it inherited) need smaps_rollup, whose reader walks the page
  * tables and holds the lock that mmap() in the program waits for: 33 ms for 4 GiB. So
  * it may take a thousandth of the time, by what it cost last: at every round, or else
- * again after a thousand times its cost. A young process has 20 ms to begin with, or
- * nothing would be known of short ones. In between rss_private has no value.
+ * again after a thousand times its cost. A young process is read when it is twice as old
+ * as the last time, or nothing would be known of short ones. In between rss_private has
+ * no value.
  *
  * What a process maps from the run directory is Sonde's: taken off its resident set and
  * reported as sonde_rss (own.h).
@@ -27,9 +28,9 @@
 
 enum { THOUSANDTH = 1000, MEM_BUFFER = 64 << 10 };
 static const uint64_t SECOND_NS = 1000000000;
-static const double GUESS_NS_PER_MB = 8000;    /* 33 ms for 4 GiB */
-static const uint64_t ALLOWANCE_NS = 20000000; /* per process, once */
-static const uint64_t SHORT_NS = 5000000;      /* longer readings have no allowance */
+static const double GUESS_NS_PER_MB = 8000; /* 33 ms for 4 GiB */
+static const uint64_t YOUNG_NS = 10000000;
+static const uint64_t SHORT_NS = 5000000; /* the young pay only for short readings */
 static const uint64_t ROUND_NS = 1000000; /* all of a round; the first may be longer */
 static const uint64_t BUDGET_MOST_NS = 100000000;
 static const double MIB = 1 << 20;
@@ -37,9 +38,10 @@ static const double MIB = 1 << 20;
 struct mem_slot {
     struct proc_slot base;
     int statm_fd, status_fd, rollup_fd, maps_fd, pagemap_fd;
-    uint64_t rollup_ns, own_ns, status_ns; /* not before these moments */
-    uint64_t rollup_cost_ns;               /* the last time; 0: not yet */
-    uint64_t allowance_ns; /* for a young process, beyond its thousandth of the time */
+    uint64_t own_ns, status_ns;         /* not before these moments */
+    uint64_t first_ns;                  /* when we first saw it */
+    uint64_t rollup_ns, rollup_cost_ns; /* the last time; 0: not yet */
+    double rollup_rss_mb;
     uint64_t rounds;
     /* Sonde's mappings in it. A page only one process has mapped counts as private, be
      * the mapping shared or not. */
@@ -75,7 +77,6 @@ static void slot_open(void *owner, void *at)
     s->rollup_fd = kept_open(m->proc, "%u/smaps_rollup", pid);
     s->maps_fd = m->run_dir ? kept_open(m->proc, "%u/maps", pid) : -1;
     s->pagemap_fd = m->run_dir ? kept_open(m->proc, "%u/pagemap", pid) : -1;
-    s->allowance_ns = ALLOWANCE_NS;
     s->swap_mb = -1;
 }
 
@@ -106,18 +107,36 @@ struct rollup {
     double rss, pss, private_clean, private_dirty, shared_clean, shared_dirty;
 };
 
-/* Whether what reading it will cost is affordable: for the process, whose mmap() waits
+static uint64_t rollup_cost(const struct mem_slot *slot, double rss_mb)
+{
+    if (!slot->rollup_cost_ns || slot->rollup_rss_mb <= 0)
+        return (uint64_t)(rss_mb * GUESS_NS_PER_MB);
+    const double growth = rss_mb / slot->rollup_rss_mb;
+    return (uint64_t)((double)slot->rollup_cost_ns * (growth > 1 ? growth : 1));
+}
+
+/* After the last reading, until the next: a thousand times its cost; of a young process, when that is
+ * not long, its age. */
+static uint64_t rollup_pause(const struct mem_slot *slot, uint64_t cost_ns)
+{
+    const uint64_t age = slot->rollup_ns - slot->first_ns + YOUNG_NS;
+    const uint64_t pause = cost_ns * THOUSANDTH;
+    return cost_ns <= SHORT_NS && age < pause ? age : pause;
+}
+
+/* Whether reading it is due and affordable: for the process, whose mmap() waits
  * meanwhile, and for us, who have other things to do in a round. */
 static bool is_affordable(const struct mem *m, const struct mem_slot *slot,
                           const struct monitor_round *round, double rss_mb)
 {
-    const uint64_t cost = slot->rollup_cost_ns ? slot->rollup_cost_ns
-                                               : (uint64_t)(rss_mb * GUESS_NS_PER_MB);
+    const uint64_t cost = rollup_cost(slot, rss_mb), now = round->now_ns;
     if (cost > m->budget_ns || (m->spent_ns && m->spent_ns + cost > ROUND_NS))
         return false;
-    return cost * THOUSANDTH <= round->interval_ns ||
-           round->now_ns >= slot->rollup_ns ||
-           (cost <= SHORT_NS && cost <= slot->allowance_ns);
+    if (cost * THOUSANDTH <= round->interval_ns)
+        return true;
+    if (!slot->rollup_ns) /* it may have been large when we came */
+        return cost <= SHORT_NS || now - slot->first_ns >= cost * THOUSANDTH;
+    return now - slot->rollup_ns >= rollup_pause(slot, cost);
 }
 
 /* False: not affordable now, or not readable. */
@@ -133,8 +152,8 @@ static bool read_rollup(struct mem *m, struct mem_slot *slot,
         return false;
     const uint64_t cost = clock_ns() - began;
     slot->rollup_cost_ns = cost;
-    slot->rollup_ns = round->now_ns + cost * THOUSANDTH;
-    slot->allowance_ns -= cost < slot->allowance_ns ? cost : slot->allowance_ns;
+    slot->rollup_rss_mb = rss_mb;
+    slot->rollup_ns = round->now_ns;
     m->spent_ns += cost;
     m->budget_ns -= cost < m->budget_ns ? cost : m->budget_ns;
     *ret = (struct rollup){ .rss = -1, .pss = -1 };
@@ -147,7 +166,8 @@ static bool read_rollup(struct mem *m, struct mem_slot *slot,
     return ret->rss >= 0 && ret->pss >= 0;
 }
 
-/* What of it is Sonde's, once a second. Pages we share are those the supervisor reads. */
+/* What of it is Sonde's, once a second; where there is nothing, when it is twice as old.
+ * Pages we share are those the supervisor reads. */
 static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
 {
     struct own_pages own;
@@ -156,7 +176,9 @@ static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
     const uint64_t began = clock_ns();
     const bool known = own_pages_read(slot->maps_fd, slot->pagemap_fd, m->run_dir,
                                       m->buffer, sizeof m->buffer, &own);
-    const uint64_t pause = (clock_ns() - began) * THOUSANDTH;
+    uint64_t pause = (clock_ns() - began) * THOUSANDTH;
+    if ((!known || own.present == 0) && pause < now_ns - slot->first_ns)
+        pause = now_ns - slot->first_ns;
     slot->own_ns = now_ns + (pause < SECOND_NS ? SECOND_NS : pause);
     if (!known)
         return;
@@ -230,7 +252,8 @@ static void sample_process(struct mem *m, size_t i, const struct monitor_round *
 {
     struct mem_slot *slot = proctab_at(&m->tab, i);
     struct process_statm statm;
-    slot->rounds++;
+    if (slot->rounds++ == 0)
+        slot->first_ns = round->now_ns;
     if (!read_process_statm(slot->statm_fd, &statm) || statm.resident == 0)
         return; /* a zombie has none: that is no measurement of its memory */
     read_own(m, slot, round->now_ns);

@@ -31,9 +31,10 @@ struct sampler {
     } monitor[MONITORS_MAX];
     size_t monitor_count;
     /* Of the round that goes on: */
+    struct monitor_round round;
+    size_t next; /* monitor to sample */
     uint64_t at_ns;
     double weight_s;
-    const struct monitor_process *processes;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -223,26 +224,48 @@ void sampler_watch(struct sampler *s, struct monitor_sink *in_front)
     s->to = in_front;
 }
 
-void sampler_round(struct sampler *s, uint64_t now_ns,
+static uint64_t after_start(const struct sampler *s, uint64_t now_ns)
+{
+    return now_ns > s->info->start_ns ? now_ns - s->info->start_ns : 1;
+}
+
+void sampler_begin(struct sampler *s, uint64_t now_ns,
                    const struct monitor_process *processes, size_t count)
 {
     struct monitor_info_row *info = s->info;
-    if (now_ns <= info->start_ns)
-        now_ns = info->start_ns + 1;
     const uint64_t began = clock_ns(CLOCK_MONOTONIC);
-    struct monitor_round round = { .now_ns = now_ns,
-                                   .interval_ns = s->interval_ns,
-                                   .processes = processes,
-                                   .process_count = count };
-    s->at_ns = now_ns - info->start_ns;
-    procrows_follow(&s->procrows, &round, s->at_ns);
-    for (size_t i = 0; i < s->monitor_count; i++)
-        sample_one(s, i, &round);
+    s->round = (struct monitor_round){ .interval_ns = s->interval_ns,
+                                       .processes = processes,
+                                       .process_count = count };
+    s->at_ns = after_start(s, now_ns);
+    s->next = 0;
+    procrows_follow(&s->procrows, &s->round, s->at_ns);
     info->rounds++;
     info->last_ns = s->at_ns;
+    info->cost_ns += clock_ns(CLOCK_MONOTONIC) - began;
+}
+
+bool sampler_step(struct sampler *s, uint64_t now_ns)
+{
+    struct monitor_info_row *info = s->info;
+    if (s->next >= s->monitor_count)
+        return false;
+    const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    s->at_ns = after_start(s, now_ns);
+    s->round.now_ns = s->at_ns + info->start_ns;
+    sample_one(s, s->next++, &s->round);
     info->series_lost = s->series.lost;
     info->processes_lost = s->procrows.lost;
     info->cost_ns += clock_ns(CLOCK_MONOTONIC) - began;
+    return s->next < s->monitor_count;
+}
+
+void sampler_round(struct sampler *s, uint64_t now_ns,
+                   const struct monitor_process *processes, size_t count)
+{
+    sampler_begin(s, now_ns, processes, count);
+    while (sampler_step(s, now_ns))
+        ;
 }
 
 uint64_t sampler_next_ns(const struct sampler *s)

@@ -50,6 +50,11 @@ void sampler_last_round(struct sampler *sampler);
 /* Samples everything that is due. The order of processes that stay must not change. */
 void sampler_round(struct sampler *sampler, uint64_t now_ns,
                    const struct monitor_process *processes, size_t count);
+/* The same in pieces, one monitor each, for who has other things to do in between:
+ * begin, then step until it returns false. The processes must stay where they are. */
+void sampler_begin(struct sampler *sampler, uint64_t now_ns,
+                   const struct monitor_process *processes, size_t count);
+bool sampler_step(struct sampler *sampler, uint64_t now_ns);
 /* When the next round is wanted: early ones at 10, 30, 70 … ms, so that short programs
  * have numbers too, then every interval. */
 uint64_t sampler_next_ns(const struct sampler *sampler);

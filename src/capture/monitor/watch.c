@@ -35,6 +35,7 @@ static struct watch {
     struct sampler *sampler;
     struct alerts *alerts; /* of sonde_alert_add(); NULL: no memory for them */
     struct monitor_process self;
+    struct monitor_round round; /* for the alerts, which borrow it */
 } watch;
 
 static uint64_t now_ns(void)
@@ -72,11 +73,11 @@ static void make_round(void)
 {
     const uint64_t now = now_ns();
     if (watch.alerts) {
-        const struct monitor_round round = { .now_ns = now,
-                                             .processes = &watch.self,
-                                             .process_count = 1 };
+        watch.round = (struct monitor_round){ .now_ns = now,
+                                              .processes = &watch.self,
+                                              .process_count = 1 };
         (void)alert_api_attach(watch.alerts);
-        alerts_round(watch.alerts, &round);
+        alerts_round(watch.alerts, &watch.round);
     }
     take(&watch.data);
     sampler_round(watch.sampler, now, &watch.self, 1);

@@ -35,8 +35,9 @@ static void toy_sample(void *state, const struct monitor_round *round,
     (void)state;
     last_elapsed_ns = round->elapsed_ns;
     for (unsigned i = 0; !silent && i < subjects; i++) {
-        char subject[32];
-        snprintf(subject, sizeof subject, i ? "s%u" : "", i);
+        char subject[32] = "";
+        if (i)
+            snprintf(subject, sizeof subject, "s%u", i);
         sink->set(sink, "toy", subject, "1", next_value);
     }
     if (round->process_count)
