@@ -135,6 +135,13 @@ def test_a_cache_that_grows_and_stands_still_is_no_leak(tmp_path):
     assert answer["live_bytes"] >= 12e6  # although much is live
 
 
+def test_growth_over_steps_is_a_leak_and_set_up_is_none(tmp_path):
+    answer = allocations(run(tmp_path / "run", program("alloc_life"), "steps"))
+    (leak,) = answer["leaks"]
+    assert leak["zone"] == "step"
+    assert leak["bytes_per_step"] == pytest.approx(65536, rel=0.5)
+
+
 def test_estimates_of_sites_sum_up_to_what_was_counted(leaking):
     assert sum(s["bytes"] for s in leaking["sites"]) == pytest.approx(
         leaking["bytes"], rel=0.2
