@@ -162,6 +162,13 @@ def test_a_storm_of_threads_and_forks_loses_nothing(tmp_path):
     assert answer["coverage"]["processes"] == 1 + forks
 
 
+def test_more_threads_than_numbers_lose_nothing(tmp_path):
+    answer = allocations(
+        run(tmp_path / "run", program("alloc_storm"), 1024, 1024 * 4 * 100, 1)
+    )
+    assert by_size(answer)[4096] == 1024 * 4 * 100
+
+
 def test_children_of_every_kind_count_for_themselves(tmp_path):
     done = run(tmp_path / "run", program("alloc_forks"), check=False)
     assert done.returncode in (0, 10)
@@ -367,6 +374,36 @@ def test_a_setuid_program_is_left_alone(tmp_path):
         assert "setuid" in done.stderr
     finally:
         shutil.rmtree(place)
+
+
+OWN_MALLOC = """
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+static char memory[1 << 20];
+static size_t used;
+void *malloc(size_t n) { void *p = memory + used; used += (n + 15) & ~15ul; return p; }
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t m) { return memset(malloc(n * m), 0, n * m); }
+void *realloc(void *p, size_t n) { void *q = malloc(n); return p ? memcpy(q, p, n) : q; }
+int main(void) {
+    char *volatile p = strdup("own");
+    return write(1, p, 3) == 3 ? 7 : 1;
+}
+"""
+
+
+def test_a_program_with_a_malloc_of_its_own_keeps_it(tmp_path):
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc")
+    source, target = tmp_path / "own.c", tmp_path / "own"
+    source.write_text(OWN_MALLOC)
+    subprocess.run(["gcc", "-fno-builtin", "-w", source, "-o", target], check=True)
+    done = run(tmp_path / "run", target, check=False)
+    assert (done.returncode, done.stdout) == (7, "own")
+    answer = allocations(done)
+    assert answer["count"] is None
+    assert "malloc of its own" in " ".join(answer["coverage"]["not_seen"])
 
 
 @pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
