@@ -86,7 +86,7 @@ static int add_site(struct alloc_reader *r, uint32_t index,
     if (row->bytes <= site->path_bytes)
         return 0;
     site->path_bytes = row->bytes;
-    site->zone = alloc_zone_name(r, row->zone);
+    site->zone = alloc_keep(r, alloc_zone_name(r, row->zone));
     site->stack = arena_alloc_array(&r->report->arena, depth + 1, sizeof *stack);
     if (!site->stack)
         return -1;

@@ -241,6 +241,7 @@ bool inside_traces(const char *what)
 static THREAD_LOCAL struct {
     uint32_t number; /* + 1; 0: none yet */
     uint32_t ending; /* rounds of destructors seen */
+    uint32_t asked;  /* how often there was none to be had */
 } self;
 
 static pthread_key_t exit_key;
@@ -322,7 +323,8 @@ uint32_t inside_thread(void)
     if (n < INSIDE_THREADS &&
         __atomic_load_n(&inside_shared->holder[n], __ATOMIC_RELAXED) == &self)
         return n;
-    if (self.number == INSIDE_THREADS + 1 && self.ending)
+    /* All were taken: looking through a thousand is not for every call. */
+    if (self.number == INSIDE_THREADS + 1 && (self.ending || ++self.asked % 256))
         return INSIDE_THREADS;
     return join();
 }
@@ -347,6 +349,8 @@ __attribute__((constructor)) static void start(void)
         heap_stays_out(decided.stays_out);
     if (!on)
         goto done;
+    if (heap_start)
+        heap_start();
     recorder_table = copies_meet();
     follow_lane();
 done:
