@@ -24,6 +24,16 @@ enum { SAMPLER_SERIES_MAX = 16384, SAMPLER_PROCESSES_MAX = 32768 };
 #define SAMPLER_INTERVAL_MAX_NS     3600000000000ull /* an hour */
 #define SAMPLER_INTERVAL_DEFAULT_NS 1000000000ull
 
+/* For who wants to see values as they come (alerts). Each may be NULL. */
+struct sampler_hooks {
+    /* Once: returns a sink that gets every value and passes it on to `sink`. Only set
+     * and unavailable are used: values of processes come with their pid as subject. */
+    struct monitor_sink *(*attach)(void *arg, struct monitor_sink *sink);
+    void (*round_begins)(void *arg, const struct monitor_round *round);
+    void (*round_ended)(void *arg);
+    void *arg;
+};
+
 struct sampler_options {
     const char *dir;            /* of the run; NULL: memory only */
     struct control *control;    /* its budget; may be NULL */
@@ -33,6 +43,7 @@ struct sampler_options {
     bool inside;                /* the program samples itself */
     bool keep_secrets;          /* --no-redact */
     const struct monitor_ops *const *list; /* NULL: monitor_list */
+    const struct sampler_hooks *hooks;     /* borrowed; NULL: none */
 };
 
 struct sampler;
