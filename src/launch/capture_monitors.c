@@ -17,8 +17,7 @@ struct monitors {
     struct sampler *sampler;
     struct family *family; /* borrowed */
     struct runfile *file;
-    bool sampling;              /* in the middle of a round */
-    struct monitor_round round; /* for the alerts, which borrow it */
+    bool sampling; /* in the middle of a round */
     struct monitor_process living[FAMILY_LIVING_MAX];
 };
 
@@ -55,6 +54,21 @@ static void allow_descriptors(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static struct monitor_sink *attach_alerts(void *arg, struct monitor_sink *next)
+{
+    (void)arg;
+    return alerts_attach(next);
+}
+
+static void tell_alerts(void *arg, const struct monitor_round *round)
+{
+    (void)arg;
+    alerts_round_begins(round);
+}
+
+static const struct sampler_hooks alert_hooks = { .attach = attach_alerts,
+                                                  .round_begins = tell_alerts };
+
 static int start(void *state, const struct capture_context *context)
 {
     struct monitors *m = state;
@@ -70,11 +84,9 @@ static int start(void *state, const struct capture_context *context)
         .interval_ns = context->options->interval_ns,
         .pid = (uint32_t)context->pid,
         .keep_secrets = !context->redact,
+        .hooks = &alert_hooks,
     };
-    int rc = sampler_new(&sampler, &m->sampler);
-    if (rc == 0)
-        sampler_watch(m->sampler, alerts_attach(sampler_sink(m->sampler)));
-    return rc;
+    return sampler_new(&sampler, &m->sampler);
 }
 
 static void begin_round(struct monitors *m, uint64_t now)
@@ -89,10 +101,6 @@ static void begin_round(struct monitors *m, uint64_t now)
         if (p->exit_known && p->last_ns == now)
             sampler_ended(m->sampler, &id, p->exit_status);
     }
-    m->round = (struct monitor_round){ .now_ns = now,
-                                       .processes = m->living,
-                                       .process_count = count };
-    alerts_round_begins(&m->round);
     sampler_begin(m->sampler, now, m->living, count);
 }
 

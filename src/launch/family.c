@@ -474,7 +474,6 @@ int family_new(const struct family_options *o, struct family **ret_family)
     if (o->run_dir && strlen(o->run_dir) < sizeof f->run - 16)
         (void)snprintf(f->run, sizeof f->run, "SONDE_RUN=%s", o->run_dir);
     f->scan_ns = o->scan_ns ? o->scan_ns : DEFAULT_SCAN_NS;
-    f->next_scan_ns = clock_ns() + f->scan_ns / 10;
     int probe = kept_open(f->proc, "%u/task/%u/children", o->pid, o->pid);
     f->has_children = probe >= 0;
     kept_close(&probe);

@@ -14,9 +14,12 @@ enum { MONITORS_MAX = 32 };
 static const uint64_t EARLY_NS = 10000000;
 
 struct sampler {
-    struct monitor_sink sink; /* first: monitors give it back to us */
-    bool is_last;             /* dear ones are read once more, however recent */
-    struct monitor_sink *to;  /* what monitors get: ours, or somebody's in front */
+    struct monitor_sink sink;  /* what monitors get; first: they give it back to us */
+    struct monitor_sink inner; /* where values end up */
+    struct monitor_sink
+        *out; /* from the one to the other: who was attached, or inner */
+    const struct sampler_hooks *hooks; /* never NULL */
+    bool is_last; /* dear ones are read once more, however recent */
     struct tables tables;
     struct series_store series;
     struct procrows procrows;
@@ -46,17 +49,21 @@ static uint64_t clock_ns(clockid_t clock)
 
 /* ---- The sink -------------------------------------------------------------------------- */
 
-static void on_set(struct monitor_sink *sink, const char *metric, const char *subject,
-                   const char *unit, double value)
+static struct sampler *of_inner(struct monitor_sink *inner)
 {
-    struct sampler *s = (struct sampler *)sink;
+    return (struct sampler *)(void *)((char *)inner - offsetof(struct sampler, inner));
+}
+
+static void keep_value(struct monitor_sink *inner, const char *metric,
+                       const char *subject, const char *unit, double value)
+{
+    struct sampler *s = of_inner(inner);
     series_set(&s->series, metric, subject, unit, value, s->at_ns, s->weight_s);
 }
 
-static void on_unavailable(struct monitor_sink *sink, const char *metric,
-                           const char *why)
+static void keep_gap(struct monitor_sink *inner, const char *metric, const char *why)
 {
-    struct sampler *s = (struct sampler *)sink;
+    struct sampler *s = of_inner(inner);
     struct series_store *store = &s->series;
     const struct tables *t = &s->tables;
     uint32_t index;
@@ -74,6 +81,20 @@ static void on_unavailable(struct monitor_sink *sink, const char *metric,
     text = series_text(store, why);
     row->why = text ? text->place : 0;
     __atomic_store_n(&row->key, index + 1ull, __ATOMIC_RELEASE);
+}
+
+static void on_set(struct monitor_sink *sink, const char *metric, const char *subject,
+                   const char *unit, double value)
+{
+    struct sampler *s = (struct sampler *)sink;
+    s->out->set(s->out, metric, subject, unit, value);
+}
+
+static void on_unavailable(struct monitor_sink *sink, const char *metric,
+                           const char *why)
+{
+    struct sampler *s = (struct sampler *)sink;
+    s->out->unavailable(s->out, metric, why);
 }
 
 static void on_set_process(struct monitor_sink *sink, size_t process,
@@ -162,7 +183,10 @@ int sampler_new(const struct sampler_options *o, struct sampler **ret_sampler)
     if (!s)
         return -ENOMEM;
     s->sink = (struct monitor_sink){ on_set, on_unavailable, on_set_process, on_total };
-    s->to = &s->sink;
+    s->inner = (struct monitor_sink){ .set = keep_value, .unavailable = keep_gap };
+    static const struct sampler_hooks none = { 0 };
+    s->hooks = o->hooks ? o->hooks : &none;
+    s->out = s->hooks->attach ? s->hooks->attach(s->hooks->arg, &s->inner) : &s->inner;
     s->roots = o->roots;
     if (!s->roots.run_dir)
         s->roots.run_dir = o->dir;
@@ -205,28 +229,18 @@ static void sample_one(struct sampler *s, size_t i, struct monitor_round *round)
         return;
     round->elapsed_ns = last ? round->now_ns - last : 0;
     s->weight_s = (double)round->elapsed_ns / 1e9;
-    ops->sample(s->monitor[i].state, round, s->to);
+    ops->sample(s->monitor[i].state, round, &s->sink);
     s->monitor[i].last_ns = round->now_ns;
-}
-
-struct monitor_sink *sampler_sink(struct sampler *s)
-{
-    return &s->sink;
-}
-
-void sampler_last_round(struct sampler *s)
-{
-    s->is_last = true;
-}
-
-void sampler_watch(struct sampler *s, struct monitor_sink *in_front)
-{
-    s->to = in_front;
 }
 
 static uint64_t after_start(const struct sampler *s, uint64_t now_ns)
 {
     return now_ns > s->info->start_ns ? now_ns - s->info->start_ns : 1;
+}
+
+void sampler_last_round(struct sampler *s)
+{
+    s->is_last = true;
 }
 
 void sampler_begin(struct sampler *s, uint64_t now_ns,
@@ -239,7 +253,11 @@ void sampler_begin(struct sampler *s, uint64_t now_ns,
                                        .process_count = count };
     s->at_ns = after_start(s, now_ns);
     s->next = 0;
+    s->round.now_ns = s->at_ns + info->start_ns;
+    s->round.elapsed_ns = info->rounds ? s->at_ns - info->last_ns : 0;
     procrows_follow(&s->procrows, &s->round, s->at_ns);
+    if (s->hooks->round_begins)
+        s->hooks->round_begins(s->hooks->arg, &s->round);
     info->rounds++;
     info->last_ns = s->at_ns;
     info->cost_ns += clock_ns(CLOCK_MONOTONIC) - began;
@@ -257,7 +275,11 @@ bool sampler_step(struct sampler *s, uint64_t now_ns)
     info->series_lost = s->series.lost;
     info->processes_lost = s->procrows.lost;
     info->cost_ns += clock_ns(CLOCK_MONOTONIC) - began;
-    return s->next < s->monitor_count;
+    if (s->next < s->monitor_count)
+        return true;
+    if (s->hooks->round_ended)
+        s->hooks->round_ended(s->hooks->arg);
+    return false;
 }
 
 void sampler_round(struct sampler *s, uint64_t now_ns,

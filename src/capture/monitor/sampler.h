@@ -24,6 +24,16 @@ enum { SAMPLER_SERIES_MAX = 16384, SAMPLER_PROCESSES_MAX = 32768 };
 #define SAMPLER_INTERVAL_MAX_NS     3600000000000ull /* an hour */
 #define SAMPLER_INTERVAL_DEFAULT_NS 1000000000ull
 
+/* For who wants to see values as they come (alerts). Each may be NULL. */
+struct sampler_hooks {
+    /* Once: returns a sink that gets every value and passes it on to `sink`. Only set
+     * and unavailable are used: values of processes come with their pid as subject. */
+    struct monitor_sink *(*attach)(void *arg, struct monitor_sink *sink);
+    void (*round_begins)(void *arg, const struct monitor_round *round);
+    void (*round_ended)(void *arg);
+    void *arg;
+};
+
 struct sampler_options {
     const char *dir;            /* of the run; NULL: memory only */
     struct control *control;    /* its budget; may be NULL */
@@ -33,6 +43,7 @@ struct sampler_options {
     bool inside;                /* the program samples itself */
     bool keep_secrets;          /* --no-redact */
     const struct monitor_ops *const *list; /* NULL: monitor_list */
+    const struct sampler_hooks *hooks;     /* borrowed; NULL: none */
 };
 
 struct sampler;
@@ -40,16 +51,11 @@ struct sampler;
 int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler);
 void sampler_free(struct sampler *sampler);
 
-/* For who wants to see every value: a sink that passes everything on to the sampler's
- * own. It must outlive the sampler. */
-struct monitor_sink *sampler_sink(struct sampler *sampler);
-void sampler_watch(struct sampler *sampler, struct monitor_sink *in_front);
-
-/* The next round is the last: those that cost and are read seldom are read in it too. */
-void sampler_last_round(struct sampler *sampler);
 /* Samples everything that is due. The order of processes that stay must not change. */
 void sampler_round(struct sampler *sampler, uint64_t now_ns,
                    const struct monitor_process *processes, size_t count);
+/* The next round is the last: those that cost and are read seldom are read in it too. */
+void sampler_last_round(struct sampler *sampler);
 /* The same in pieces, one monitor each, for who has other things to do in between:
  * begin, then step until it returns false. The processes must stay where they are. */
 void sampler_begin(struct sampler *sampler, uint64_t now_ns,

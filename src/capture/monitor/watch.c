@@ -35,7 +35,6 @@ static struct watch {
     struct sampler *sampler;
     struct alerts *alerts; /* of sonde_alert_add(); NULL: no memory for them */
     struct monitor_process self;
-    struct monitor_round round; /* for the alerts, which borrow it */
 } watch;
 
 static uint64_t now_ns(void)
@@ -72,13 +71,6 @@ static bool is_ours(void)
 static void make_round(void)
 {
     const uint64_t now = now_ns();
-    if (watch.alerts) {
-        watch.round = (struct monitor_round){ .now_ns = now,
-                                              .processes = &watch.self,
-                                              .process_count = 1 };
-        (void)alert_api_attach(watch.alerts);
-        alerts_round(watch.alerts, &watch.round);
-    }
     take(&watch.data);
     sampler_round(watch.sampler, now, &watch.self, 1);
     give(&watch.data);
@@ -120,19 +112,34 @@ static int start_thread(void)
 }
 
 /* The program is told by calls; nothing is kept in the run. Watching goes on without. */
-static struct alerts *make_alerts(uint64_t interval_ns, struct sampler *sampler)
+static void make_alerts(uint64_t interval_ns)
 {
     const struct alerts_options options = { .interval_ns = interval_ns };
-    struct alerts *alerts = NULL;
     if (is_ours() && watch.alerts) {
         alert_api_detach(watch.alerts);
         alerts_free(watch.alerts);
     }
-    if (alerts_new(&options, &alerts) < 0)
-        return NULL;
-    sampler_watch(sampler, alerts_sink(alerts, sampler_sink(sampler)));
-    return alerts;
+    watch.alerts = NULL;
+    (void)alerts_new(&options, &watch.alerts);
 }
+
+static struct monitor_sink *attach_alerts(void *arg, struct monitor_sink *next)
+{
+    (void)arg;
+    return watch.alerts ? alerts_sink(watch.alerts, next) : next;
+}
+
+static void tell_alerts(void *arg, const struct monitor_round *round)
+{
+    (void)arg;
+    if (!watch.alerts)
+        return;
+    (void)alert_api_attach(watch.alerts);
+    alerts_round(watch.alerts, round);
+}
+
+static const struct sampler_hooks alert_hooks = { .attach = attach_alerts,
+                                                  .round_begins = tell_alerts };
 
 static int make_sampler(uint64_t interval_ns)
 {
@@ -143,17 +150,17 @@ static int make_sampler(uint64_t interval_ns)
         .interval_ns = interval_ns,
         .pid = (uint32_t)getpid(),
         .inside = true,
+        .hooks = &alert_hooks,
     };
     struct sampler *fresh = NULL;
+    make_alerts(interval_ns);
     const int rc = sampler_new(&options, &fresh);
     if (rc < 0)
         return rc;
-    struct alerts *alerts = make_alerts(interval_ns, fresh);
     take(&watch.data);
     if (is_ours())
         sampler_free(watch.sampler);
     watch.sampler = fresh;
-    watch.alerts = alerts;
     watch.self = (struct monitor_process){ (uint32_t)getpid(),
                                            process_start_ticks((uint32_t)getpid()) };
     __atomic_store_n(&watch.pid, getpid(), __ATOMIC_RELEASE);

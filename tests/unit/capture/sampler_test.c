@@ -195,6 +195,58 @@ static void a_dear_monitor_is_asked_less_often_and_told_its_own_interval(void **
     sampler_free(s);
 }
 
+static unsigned begun, ended, passed;
+static struct monitor_sink in_front, *behind;
+
+static void pass_on(struct monitor_sink *sink, const char *metric, const char *subject,
+                    const char *unit, double value)
+{
+    assert_ptr_equal(sink, &in_front);
+    passed++;
+    behind->set(behind, metric, subject, unit, value);
+}
+
+static struct monitor_sink *attach(void *arg, struct monitor_sink *sink)
+{
+    assert_ptr_equal(arg, &begun);
+    behind = sink;
+    in_front = *sink;
+    in_front.set = pass_on;
+    return &in_front;
+}
+
+static void on_begin(void *arg, const struct monitor_round *round)
+{
+    (void)arg;
+    assert_true(begun == 0 ? round->elapsed_ns == 0 : round->elapsed_ns > 0);
+    begun++;
+}
+
+static void on_end(void *arg)
+{
+    (void)arg;
+    ended++;
+}
+
+static void who_stands_in_front_sees_every_value(void **state)
+{
+    (void)state;
+    static const struct monitor_ops *const only[] = { &toy, NULL };
+    const struct sampler_hooks hooks = { attach, on_begin, on_end, &begun };
+    const struct sampler_options options = { .list = only, .hooks = &hooks };
+    struct sampler *s;
+    double value;
+    assert_int_equal(sampler_new(&options, &s), 0);
+    const uint64_t start = start_of(s);
+    for (unsigned i = 0; i < 5; i++)
+        sampler_round(s, start + i * 1000000000ull, NULL, 0);
+    assert_int_equal(begun, 5);
+    assert_int_equal(ended, 5);
+    assert_int_equal(passed, 5);
+    assert_true(sampler_current(s, "toy", "", &value));
+    sampler_free(s);
+}
+
 /* ---- On disk --------------------------------------------------------------------------- */
 
 static void points_halve_and_keep_mean_and_maximum(void **state)
@@ -385,6 +437,7 @@ int main(void)
         TEST(what_is_not_set_is_not_counted),
         TEST(early_rounds_are_dense_then_punctual),
         TEST(a_dear_monitor_is_asked_less_often_and_told_its_own_interval),
+        TEST(who_stands_in_front_sees_every_value),
         TEST(points_halve_and_keep_mean_and_maximum),
         TEST(zero_is_a_value_and_an_empty_point_is_none),
         TEST(gaps_and_info_are_in_the_file),
