@@ -473,6 +473,17 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.parametrize("options", [[], ["--level", "comprehensive"]])
+@pytest.mark.parametrize("how", ["prctl", "syscall"])
+def test_a_program_that_gives_up_system_calls_lives(tmp_path, how, options):
+    command = [program("alloc_sealed"), how]
+    bare = subprocess.run(command)
+    if bare.returncode != 0:
+        pytest.skip("no seccomp here")
+    answer = allocations(run(tmp_path / "run", *command, options=options))
+    assert by_size(answer)[4096] == 40001
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_run_unchanged(tmp_path, name):
     command = PROGRAMS[name]

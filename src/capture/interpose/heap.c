@@ -64,7 +64,9 @@ static __attribute__((noinline)) void *count_alloc_other(struct heap_cell *c, vo
 {
     if (heap->events)
         heap_event(c, HEAP_EVENT_ALLOC, p, size);
-    return count_alloc_in(c, row_now(c), p, size, heap_usable(p));
+    /* tcmalloc says 0 until it has set itself up. */
+    const size_t usable = heap_usable(p);
+    return count_alloc_in(c, row_now(c), p, size, usable < size ? size : usable);
 }
 
 static inline void *count_alloc(struct heap_cell *c, void *p, size_t size)

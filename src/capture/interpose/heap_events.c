@@ -119,7 +119,7 @@ static uint32_t site_now(struct heap_cell *c)
     unsigned depth;
     if (inside_busy)
         return 0;
-    if (!c->walks && !(c->walks = inside_wiped(sizeof *c->walks)))
+    if (!c->walks && (inside_sealed || !(c->walks = inside_wiped(sizeof *c->walks))))
         return 0;
     const uint32_t zone = inside_zone();
     inside_busy = 1; /* a handler must not change the walks meanwhile */

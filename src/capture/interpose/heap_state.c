@@ -227,7 +227,7 @@ static bool left_alone; /* also in children */
 /* Whether there is a file; made at the first call in a process. */
 static bool ensure_file(void)
 {
-    if (left_alone || !make_memory())
+    if (left_alone || (!heap && inside_sealed) || !make_memory())
         return false;
     const uint32_t state = __atomic_load_n(&heap->state, __ATOMIC_ACQUIRE);
     if (state)
@@ -235,7 +235,8 @@ static bool ensure_file(void)
     if (!inside_lock(&heap->open_lock))
         return false;
     if (!heap->state)
-        __atomic_store_n(&heap->state, open_file() ? OPEN : FAILED, __ATOMIC_RELEASE);
+        __atomic_store_n(&heap->state, !inside_sealed && open_file() ? OPEN : FAILED,
+                         __ATOMIC_RELEASE);
     inside_unlock(&heap->open_lock);
     return heap->state == OPEN;
 }
@@ -264,6 +265,13 @@ void heap_start(void)
     if ((allocator_flags & HEAP_OWN_MALLOC) && !heap)
         heap_stays_out(
             "it has a malloc of its own, which nothing can stand in front of");
+}
+
+/* The file grows no more: it would take system calls. */
+void heap_sealed(void)
+{
+    if (heap && heap->tables.base)
+        heap->tables.cap_blocks = tables_head(&heap->tables)->block_count;
 }
 
 /* ---- Rows of counters ------------------------------------------------------------- */
@@ -342,7 +350,8 @@ static bool fill_cell(struct heap_cell *c, uint32_t number)
                                           : NULL;
     if (!row)
         return false;
-    thread->tid = (uint64_t)syscall(SYS_gettid);
+    if (!inside_sealed)
+        thread->tid = (uint64_t)syscall(SYS_gettid);
     c->thread = thread;
     c->number = number;
     c->zone = 0;

@@ -59,7 +59,7 @@ bool inside_lock(uint32_t *lock)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     for (unsigned n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++)
-        if (n > 100)
+        if (n > 100 && !inside_sealed)
             (void)sched_yield();
     return true;
 }
@@ -196,7 +196,7 @@ static bool make_shared(void)
 bool inside_arm(void)
 {
     static uint32_t once; /* the wiped locks do not exist yet */
-    if (inside_busy || inside_resolving || !environ)
+    if (inside_busy || inside_resolving || !environ || inside_sealed)
         return false; /* ours, or too early to decide */
     if (inside_sanitizer() && !constructed)
         return false;

@@ -97,6 +97,12 @@ void *inside_wiped(size_t bytes);
 bool inside_lock(uint32_t *lock);
 void inside_unlock(uint32_t *lock);
 
+/* The program has given up system calls (sealed.c): make none any more. Either half may
+ * define its own to be told, before it happens. */
+extern bool inside_sealed;
+void heap_sealed(void) __attribute__((weak));
+void io_sealed(void) __attribute__((weak));
+
 /* ---- Threads ---------------------------------------------------------------------- */
 
 /* A dense number of the calling thread, below INSIDE_THREADS, kept for as long as it

@@ -204,7 +204,7 @@ void inside_modules(struct inside_modules *m, const uint64_t *frames, unsigned c
     unsigned i = 0;
     while (i < count && is_known(m, frames[i]))
         i++;
-    if (i == count)
+    if (i == count || inside_sealed)
         return;
     const uint64_t now = now_ms(); /* ticks_per_ns() would take a millisecond */
     if (now - m->looked_ms < pause_ms(m) || !inside_lock(&m->lock))
@@ -235,7 +235,8 @@ static bool is_around(const struct line *line, void *arg)
 bool inside_mapping(uint64_t address, uint64_t *ret_start, uint64_t *ret_end)
 {
     struct around a = { .address = address };
-    each_line(is_around, &a);
+    if (!inside_sealed)
+        each_line(is_around, &a);
     if (!a.end)
         return false;
     *ret_start = a.start;
