@@ -239,7 +239,7 @@ void io_resolve_shared(struct io_fd *f)
     struct io_file_row *own = f->row;
     struct io_file_row *shared = NULL;
     if (own && own != io->other)
-        shared = enter(own->key | 1, NULL, own->path, own->io_class, &f->shared_index);
+        shared = enter(own->key | 1, "", own->path, own->io_class, &f->shared_index);
     __atomic_store_n(&f->shared, shared ? shared : io->other, __ATOMIC_RELEASE);
 }
 
