@@ -4,6 +4,13 @@
 # copies find each other by an ELF note (src/record/copies.c), not by symbols. Exported
 # is what preload.map lists and nothing else.
 #
+# The command looks for it where it will be installed.
+include(GNUInstallDirs)
+if(TARGET layer_launch)
+    target_compile_definitions(layer_launch PRIVATE
+                               SONDE_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
+endif()
+
 # Not in sanitised builds: sanitizers want to be first themselves.
 if(SONDE_SANITIZE OR NOT TARGET layer_record)
     return()

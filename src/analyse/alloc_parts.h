@@ -16,6 +16,7 @@ struct alloc_reader {
     double ns_per_tick;
     /* Of the file at hand: */
     struct tablefile *file;
+    struct strmap places; /* struct alloc_place by address */
     const char *name;
     struct trace *trace; /* of the same process; NULL: none */
     struct heap_process_row process;

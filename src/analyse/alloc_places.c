@@ -12,8 +12,8 @@
 /* Libraries that allocate on behalf of others: the frame behind them is the one that
  * asked. */
 static const char *const allocators[] = {
-    "libc.so",     "libc-2",     "libstdc++",  "libc++",  "libsonde-preload",
-    "ld-linux",    "libjemalloc", "libtcmalloc", "libmimalloc", "ld-2",
+    "libc.so",  "libc-2",      "libstdc++",   "libc++",      "libsonde-preload",
+    "ld-linux", "libjemalloc", "libtcmalloc", "libmimalloc", "ld-2",
 };
 
 bool alloc_is_allocator(const char *module)
@@ -38,7 +38,7 @@ static bool find_module(const struct alloc_reader *r, uint64_t address,
     return false;
 }
 
-void alloc_place_of(struct alloc_reader *r, uint64_t address,
+static void look_up(struct alloc_reader *r, uint64_t address,
                     struct alloc_place *ret_place)
 {
     struct module_row module;
@@ -54,4 +54,22 @@ void alloc_place_of(struct alloc_reader *r, uint64_t address,
     ret_place->function = alloc_keep(r, name.function);
     ret_place->file = alloc_keep(r, name.file);
     ret_place->line = name.line;
+}
+
+/* Sites share most of their frames. */
+void alloc_place_of(struct alloc_reader *r, uint64_t address,
+                    struct alloc_place *ret_place)
+{
+    struct alloc_place *known = strmap_get_ptr(&r->places, (const char *)&address,
+                                               sizeof address);
+    if (known) {
+        *ret_place = *known;
+        return;
+    }
+    look_up(r, address, ret_place);
+    known = arena_alloc(&r->report->arena, sizeof *known);
+    if (!known)
+        return;
+    *known = *ret_place;
+    (void)strmap_put_ptr(&r->places, (const char *)&address, sizeof address, known);
 }

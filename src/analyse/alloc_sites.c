@@ -14,10 +14,10 @@ enum { LEAK_LEAST_SAMPLES = 8, LEAK_LEAST_WINDOWS = 7, LEAK_LEAST_BYTES = 256 <<
 
 static unsigned find_caller(const struct alloc_place *stack, unsigned depth)
 {
-    unsigned i = 0;
-    while (i + 1 < depth && alloc_is_allocator(stack[i].module))
-        i++;
-    return i;
+    for (unsigned i = 0; i < depth; i++)
+        if (!alloc_is_allocator(stack[i].module))
+            return i;
+    return 0; /* libraries among themselves */
 }
 
 /* Named places are joined by line; others by module and offset. */
@@ -86,7 +86,7 @@ static int add_site(struct alloc_reader *r, uint32_t index,
     if (row->bytes <= site->path_bytes)
         return 0;
     site->path_bytes = row->bytes;
-    site->zone = alloc_zone_name(r, row->zone);
+    site->zone = alloc_keep(r, alloc_zone_name(r, row->zone));
     site->stack = arena_alloc_array(&r->report->arena, depth + 1, sizeof *stack);
     if (!site->stack)
         return -1;

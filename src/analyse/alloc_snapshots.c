@@ -32,7 +32,8 @@ static void read_sites(const struct alloc_reader *r, uint64_t number, double *by
 static int fill_sites(struct alloc_reader *r, uint64_t number, struct alloc_snapshot *s)
 {
     const size_t count = r->all->site_count;
-    double *now = calloc(2 * count + 1, sizeof *now), *before = now ? now + count : NULL;
+    double *now = calloc(2 * count + 1, sizeof *now),
+           *before = now ? now + count : NULL;
     struct alloc_difference *d = calloc(count + 1, sizeof *d);
     int rc = now && d ? 0 : -1;
     size_t n = 0;
@@ -83,7 +84,7 @@ int alloc_snapshots_add(struct alloc_reader *r)
             .bytes = row.bytes,
             .frees = row.frees,
             .live_bytes = row.live,
-            .difference = row.live - before,
+            .difference = (int64_t)((uint64_t)row.live - (uint64_t)before),
         };
         before = row.live;
         if (fill_sites(r, row.number, s) < 0)

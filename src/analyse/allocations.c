@@ -156,23 +156,20 @@ static void add_levels(struct alloc_reader *r, struct alloc_process *p)
 {
     const int table = tablefile_find(r->file, "threads");
     const uint32_t rows = table < 0 ? 0 : tablefile_count(r->file, table);
-    int64_t untold = 0, highest = 0;
+    double untold = 0, highest = 0; /* a file that lies must not overflow */
     for (uint32_t i = 0; i < rows; i++) {
         struct heap_thread_row t;
         if (!tablefile_get(r->file, table, i, &t, sizeof t))
             continue;
-        untold += t.untold;
-        if (t.high > highest)
-            highest = t.high;
+        untold += (double)t.untold;
+        highest = fmax(highest, (double)t.high);
     }
-    const int64_t live = r->process.live + untold;
-    const int64_t high = r->process.live + highest;
+    const double live = fmax(0, (double)r->process.live + untold);
+    const double most = fmax(live, (double)r->process.live + highest);
+    p->live_bytes = live;
     p->peak_bytes = r->process.peak;
-    if (high > 0 && (uint64_t)high > p->peak_bytes)
-        p->peak_bytes = (uint64_t)high;
-    if (live > 0 && (uint64_t)live > p->peak_bytes)
-        p->peak_bytes = (uint64_t)live;
-    p->live_bytes = (double)(live > 0 ? live : 0);
+    if (most < 0x1p63 && (uint64_t)most > p->peak_bytes)
+        p->peak_bytes = (uint64_t)most;
 }
 
 /* Rows of blocks that a thread had not filled have no key. */
@@ -332,7 +329,9 @@ static int add_file(struct alloc_reader *r, const char *name)
         alloc_unseen(r, "%s: %s", name, error_text(rc));
         return rc == -ENOMEM ? rc : 0;
     }
+    strmap_init(&r->places);
     rc = add_open_file(r);
+    strmap_release(&r->places);
     free(r->site_of);
     trace_free(r->trace);
     tablefile_free(r->file);

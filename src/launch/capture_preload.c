@@ -25,7 +25,7 @@
 
 #define LIBRARY "libsonde-preload.so"
 #ifndef SONDE_LIBDIR
-#define SONDE_LIBDIR "lib/x86_64-linux-gnu"
+#define SONDE_LIBDIR "lib"
 #endif
 
 /* Where the library is, seen from the command: beside it in a build tree, else as
@@ -82,13 +82,10 @@ static int set_trace(const struct capture_context *c)
 {
     const bool all = c->level >= SONDE_COMPREHENSIVE;
     const struct capture_options *o = c->options;
-    char list[32] = "";
-    if (all || o->trace_alloc)
-        (void)strcat(list, ",alloc");
-    if (all || o->trace_stacks)
-        (void)strcat(list, ",stacks");
-    if (all || o->trace_io)
-        (void)strcat(list, ",io");
+    char list[32];
+    (void)snprintf(list, sizeof list, "%s%s%s", all || o->trace_alloc ? ",alloc" : "",
+                   all || o->trace_stacks ? ",stacks" : "",
+                   all || o->trace_io ? ",io" : "");
     if (!list[0])
         return unsetenv("SONDE_TRACE") < 0 ? -errno : 0;
     return setenv("SONDE_TRACE", list + 1, 1) < 0 ? -errno : 0;

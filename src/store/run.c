@@ -140,6 +140,7 @@ static void read_budget(struct run *run)
         .used_bytes = control.used_blocks * BLOCK_SIZE,
         .processes = control.processes,
         .refused = control.refused,
+        .capture_refused = control.capture_refused,
         .lossy = control.flags & CONTROL_LOSSY,
         .supervised = control.flags & CONTROL_SUPERVISED,
         .first_step = control.first_step,
@@ -158,6 +159,11 @@ static void read_control(struct run *run)
                  error_text(rc));
     }
     read_budget(run);
+    if (run->budget.capture_refused)
+        run_note(run,
+                 "%llu processes found no room for their allocations or I/O "
+                 "(--max-trace)",
+                 (unsigned long long)run->budget.capture_refused);
     if (run->budget.refused)
         run_note(run,
                  "%llu processes were not recorded: the space of --max-trace was "

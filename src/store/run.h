@@ -23,8 +23,9 @@
 struct run_budget {
     bool known;
     uint64_t max_bytes, used_bytes;
-    uint64_t processes; /* files created */
-    uint64_t refused;   /* processes that found no room */
+    uint64_t processes;       /* files created */
+    uint64_t refused;         /* processes that found no room */
+    uint64_t capture_refused; /* files of allocations and I/O that found none */
     bool lossy, supervised;
     uint64_t first_step, last_step; /* window, 0 none */
 };

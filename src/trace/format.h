@@ -360,9 +360,10 @@ struct control {
     uint64_t refused;               /* processes that could not make a file (atomic) */
     uint64_t refused_reason;        /* enum lost_reason bits */
     uint32_t drainer_pid, pad;
-    uint64_t drainer_beat; /* ticks of the drainer's last pass */
-    uint64_t clock_count;  /* readings published (release) */
-    uint64_t reserved[16];
+    uint64_t drainer_beat;    /* ticks of the drainer's last pass */
+    uint64_t clock_count;     /* readings published (release) */
+    uint64_t capture_refused; /* files of tables processes could not make (atomic) */
+    uint64_t reserved[15];
 };
 _Static_assert(sizeof(struct control) <= CONTROL_CLOCK_OFFSET, "control page");
 struct clock_entry {

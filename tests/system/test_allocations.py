@@ -135,6 +135,13 @@ def test_a_cache_that_grows_and_stands_still_is_no_leak(tmp_path):
     assert answer["live_bytes"] >= 12e6  # although much is live
 
 
+def test_growth_over_steps_is_a_leak_and_set_up_is_none(tmp_path):
+    answer = allocations(run(tmp_path / "run", program("alloc_life"), "steps"))
+    (leak,) = answer["leaks"]
+    assert leak["zone"] == "step"
+    assert leak["bytes_per_step"] == pytest.approx(65536, rel=0.5)
+
+
 def test_estimates_of_sites_sum_up_to_what_was_counted(leaking):
     assert sum(s["bytes"] for s in leaking["sites"]) == pytest.approx(
         leaking["bytes"], rel=0.2
@@ -153,6 +160,13 @@ def test_a_storm_of_threads_and_forks_loses_nothing(tmp_path):
     assert sizes[4096] == all_threads
     assert sizes[8192] == forks * 1000
     assert answer["coverage"]["processes"] == 1 + forks
+
+
+def test_more_threads_than_numbers_lose_nothing(tmp_path):
+    answer = allocations(
+        run(tmp_path / "run", program("alloc_storm"), 1024, 1024 * 4 * 100, 1)
+    )
+    assert by_size(answer)[4096] == 1024 * 4 * 100
 
 
 def test_children_of_every_kind_count_for_themselves(tmp_path):
@@ -362,6 +376,36 @@ def test_a_setuid_program_is_left_alone(tmp_path):
         shutil.rmtree(place)
 
 
+OWN_MALLOC = """
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+static char memory[1 << 20];
+static size_t used;
+void *malloc(size_t n) { void *p = memory + used; used += (n + 15) & ~15ul; return p; }
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t m) { return memset(malloc(n * m), 0, n * m); }
+void *realloc(void *p, size_t n) { void *q = malloc(n); return p ? memcpy(q, p, n) : q; }
+int main(void) {
+    char *volatile p = strdup("own");
+    return write(1, p, 3) == 3 ? 7 : 1;
+}
+"""
+
+
+def test_a_program_with_a_malloc_of_its_own_keeps_it(tmp_path):
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc")
+    source, target = tmp_path / "own.c", tmp_path / "own"
+    source.write_text(OWN_MALLOC)
+    subprocess.run(["gcc", "-fno-builtin", "-w", source, "-o", target], check=True)
+    done = run(tmp_path / "run", target, check=False)
+    assert (done.returncode, done.stdout) == (7, "own")
+    answer = allocations(done)
+    assert answer["count"] is None
+    assert "malloc of its own" in " ".join(answer["coverage"]["not_seen"])
+
+
 @pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
 def test_other_allocators_work_and_are_seen(tmp_path, name):
     if not (LIBRARIES / name).exists():
@@ -465,3 +509,15 @@ def test_it_takes_little_time_to_start(tmp_path):
     run(tmp_path / "run", "sh", "-c", "for i in $(seq 100); do ls /dev/null; done")
     assert time.monotonic() - start < 60
     assert len(heap_files(tmp_path / "run")) >= 100
+
+
+def test_a_full_budget_is_told(tmp_path):
+    done = run(
+        tmp_path / "run",
+        "sh",
+        "-c",
+        "for i in $(seq 30); do ls /dev/null; done",
+        options=["--max-trace", "2MiB"],
+    )
+    assert done.stdout == "/dev/null\n" * 30
+    assert "found no room" in " ".join(done.report()["notes"])

@@ -83,8 +83,8 @@ static bool test_sizes(const struct heap_functions *f)
 /* Who else has a malloc or an operator new that does not come by ours? */
 static void check_others(const struct heap_functions *f)
 {
-    const void *seen = dlsym(RTLD_DEFAULT, "malloc");
-    if (seen != (const void *)malloc)
+    /* Compared by file: in here too `malloc` is whichever comes first. */
+    if (strcmp(file_of(dlsym(RTLD_DEFAULT, "malloc")), file_of((void *)heap_resolve)))
         allocator_flags |= HEAP_OWN_MALLOC;
     const void *operator_new = dlsym(RTLD_DEFAULT, "_Znwm");
     const char *where = file_of((void *)f->malloc);
@@ -191,8 +191,11 @@ static bool open_file(void)
 {
     const uint64_t inherited = leave_parent();
     if (tables_create(inside_dir(), HEAP_KIND, inside_control(), specs,
-                      sizeof specs / sizeof *specs, &heap->tables) < 0)
+                      sizeof specs / sizeof *specs, &heap->tables) < 0) {
+        /* Fail open, not silently. */
+        __atomic_fetch_add(&inside_control()->capture_refused, 1, __ATOMIC_RELAXED);
         return false;
+    }
     heap->events = inside_traces("alloc") ? inside_traces("stacks") ? 2 : 1 : 0;
     heap->counts_ticks = ticks_source() != TICKS_CLOCK_NS;
     heap_fast = heap_sizes_in_front && !heap->events;
@@ -219,10 +222,12 @@ static bool make_memory(void)
     return h != NULL;
 }
 
+static bool left_alone; /* also in children */
+
 /* Whether there is a file; made at the first call in a process. */
 static bool ensure_file(void)
 {
-    if (!make_memory())
+    if (left_alone || !make_memory())
         return false;
     const uint32_t state = __atomic_load_n(&heap->state, __ATOMIC_ACQUIRE);
     if (state)
@@ -237,6 +242,7 @@ static bool ensure_file(void)
 
 void heap_stays_out(const char *why)
 {
+    left_alone = true;
     heap = inside_wiped(sizeof *heap);
     if (!heap || tables_create(inside_dir(), HEAP_KIND, inside_control(), specs,
                                sizeof specs / sizeof *specs, &heap->tables) < 0)
@@ -247,6 +253,17 @@ void heap_stays_out(const char *why)
         __atomic_store_n(&heap->process->state, HEAP_STAYED_OUT, __ATOMIC_RELEASE);
     }
     tables_close(&heap->tables);
+}
+
+/* A program with its own malloc never comes by ours, but for the odd function it does
+ * not have: half of the numbers would be worse than none. */
+void heap_start(void)
+{
+    if (!heap_real.malloc)
+        (void)heap_resolve();
+    if ((allocator_flags & HEAP_OWN_MALLOC) && !heap)
+        heap_stays_out(
+            "it has a malloc of its own, which nothing can stand in front of");
 }
 
 /* ---- Rows of counters ------------------------------------------------------------- */

@@ -48,11 +48,15 @@ static const struct table *recorder_table; /* NULL until our constructor ran */
 
 /* ---- Locks ------------------------------------------------------------------------ */
 
+static THREAD_LOCAL int cancel_before;
+
+/* What is done under a lock may open files, where a cancelled thread would end. */
 bool inside_lock(uint32_t *lock)
 {
     if (inside_busy)
         return false;
     inside_busy = 1;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     for (unsigned n = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); n++)
         if (n > 100)
@@ -62,9 +66,11 @@ bool inside_lock(uint32_t *lock)
 
 void inside_unlock(uint32_t *lock)
 {
+    const int before = cancel_before;
     __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     inside_busy = 0;
+    (void)pthread_setcancelstate(before, NULL);
 }
 
 /* ---- Memory that children find zeroed --------------------------------------------- */
@@ -235,6 +241,7 @@ bool inside_traces(const char *what)
 static THREAD_LOCAL struct {
     uint32_t number; /* + 1; 0: none yet */
     uint32_t ending; /* rounds of destructors seen */
+    uint32_t asked;  /* how often there was none to be had */
 } self;
 
 static pthread_key_t exit_key;
@@ -316,7 +323,8 @@ uint32_t inside_thread(void)
     if (n < INSIDE_THREADS &&
         __atomic_load_n(&inside_shared->holder[n], __ATOMIC_RELAXED) == &self)
         return n;
-    if (self.number == INSIDE_THREADS + 1 && self.ending)
+    /* All were taken: looking through a thousand is not for every call. */
+    if (self.number == INSIDE_THREADS + 1 && (self.ending || ++self.asked % 256))
         return INSIDE_THREADS;
     return join();
 }
@@ -341,6 +349,8 @@ __attribute__((constructor)) static void start(void)
         heap_stays_out(decided.stays_out);
     if (!on)
         goto done;
+    if (heap_start)
+        heap_start();
     recorder_table = copies_meet();
     follow_lane();
 done:

@@ -78,6 +78,8 @@ const char *inside_sanitizer(void);
 /* Told once, when a process is left alone although it is part of a run: leaves a note for
  * the report. */
 void heap_stays_out(const char *why) __attribute__((weak));
+/* Told once, when this library's constructor runs in a process that is captured. */
+void heap_start(void) __attribute__((weak));
 
 /* The run directory and its control file; valid while inside_ready(). */
 const char *inside_dir(void);

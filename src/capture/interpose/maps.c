@@ -15,7 +15,8 @@
 #include "capture/interpose/heap.h"
 
 /* mmap is mmap64 here; both names are called. */
-EXPORTED void *mmap64(void *at, size_t len, int prot, int flags, int fd, off64_t offset);
+EXPORTED void *mmap64(void *at, size_t len, int prot, int flags, int fd,
+                      off64_t offset);
 
 static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
 static int (*real_munmap)(void *, size_t);

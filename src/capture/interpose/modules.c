@@ -101,7 +101,8 @@ static void note_build_id(const char *p, size_t len, struct module_row *row)
     while (len >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
         memcpy(&note, p, sizeof note);
-        const size_t name = (note.n_namesz + 3u) & ~3u, desc = (note.n_descsz + 3u) & ~3u;
+        const size_t name = (note.n_namesz + 3u) & ~3u,
+                     desc = (note.n_descsz + 3u) & ~3u;
         if (sizeof note + name + desc > len || note.n_descsz > len)
             return;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
@@ -168,7 +169,8 @@ static void add_module(struct refresh *r, const struct line *line)
 static bool on_line(const struct line *line, void *arg)
 {
     struct refresh *r = arg;
-    if (line->path_len && line->offset == 0 && line->readable && line->path_len < sizeof r->path) {
+    if (line->path_len && line->offset == 0 && line->readable &&
+        line->path_len < sizeof r->path) {
         memcpy(r->path, line->path, line->path_len);
         r->path[line->path_len] = '\0';
         r->head = line->start;

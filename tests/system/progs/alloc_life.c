@@ -2,13 +2,14 @@
 // flags: -O1 -fno-builtin
 /* alloc_life: odd moments to allocate: signal handlers, thread exit, between snapshots.
  *
- *     alloc_life handler|exit|snapshots|wait
+ *     alloc_life handler|exit|snapshots|steps|wait
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sonde/sonde.h>
@@ -101,6 +102,23 @@ static int snapshots(void)
     return 0;
 }
 
+static void *kept[64];
+
+/* Set-up before the first step, then a block of 64 KiB kept in every step. */
+static int steps(void)
+{
+    const struct timespec nap = { 0, 1000000 };
+    hold(0, 4096);
+    for (int i = 0; i < 64; i++) {
+        sonde_step();
+        SONDE_ZONE("step", SONDE_FORWARD) {
+            kept[i] = malloc(65536);
+        }
+        (void)nanosleep(&nap, NULL);
+    }
+    return kept[63] == NULL;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -110,6 +128,8 @@ int main(int argc, char **argv)
         return thread_exit();
     if (strcmp(what, "snapshots") == 0)
         return snapshots();
+    if (strcmp(what, "steps") == 0)
+        return steps();
     if (strcmp(what, "wait") == 0) {
         hold(0, 1000);
         (void)!write(1, "x", 1);
