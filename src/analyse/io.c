@@ -134,7 +134,7 @@ static int add_file(struct reading *g, const struct tablefile *file,
     if (row_is_empty(row))
         return 0;
     const int rc = find_path(g, text, row->io_class, &p);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     for (int d = 0; d < 2; d++) {
         add_side(g, &p->side[d], &row->side[d]);

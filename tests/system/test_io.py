@@ -333,6 +333,23 @@ for i in range(3000):
     assert io["descriptors"]["open_at_end"] == 0
 
 
+def test_relative_paths_follow_the_working_directory(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data").write_text(name * 10)
+    code = f"""
+import os
+for name in 'ab':
+    os.chdir({str(tmp_path)!r} + '/' + name)
+    open('data').read(), open('./data').read(), open('../' + name + '/data').read()
+    d = os.open('.', os.O_RDONLY)
+    os.read(os.open('data', os.O_RDONLY, dir_fd=d), 100)
+"""
+    answer = run(tmp_path / "run", "/usr/bin/python3", "-c", code).report()
+    for name in ("a", "b"):
+        assert file_named(answer, f"{name}/data")["read_bytes"] == 40
+
+
 def test_secrets_in_paths_are_redacted(tmp_path):
     secret = tmp_path / "api_key=sk-abcdefghijklmnopqrstuvwxyz123456"
     secret.write_text("x")

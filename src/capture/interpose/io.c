@@ -44,9 +44,11 @@ extern const struct io_real_entry __start_io_reals[], __stop_io_reals[];
 __attribute__((constructor)) static void find_reals(void)
 {
     io_has_counter = ticks_source() != TICKS_CLOCK_NS;
-    for (const struct io_real_entry *e = __start_io_reals; e < __stop_io_reals; e++)
-        if (!*e->pointer)
-            *e->pointer = io_real(e->name);
+    const size_t count = ((uintptr_t)__stop_io_reals - (uintptr_t)__start_io_reals) /
+                         sizeof(struct io_real_entry);
+    for (size_t i = 0; i < count; i++)
+        if (!*__start_io_reals[i].pointer)
+            *__start_io_reals[i].pointer = io_real(__start_io_reals[i].name);
     /* This libc has not all of them; the program is not to find our failures. */
     inside_busy++;
     (void)dlerror();
@@ -96,7 +98,7 @@ static void keep_reading(struct io_state *s, uint64_t now)
 {
     struct io_process_row *p = s->process;
     struct io_reading *r = &p->reading[p->readings % 2];
-    uint64_t chars[2], own[2];
+    uint64_t chars[2] = { 0, 0 }, own[2] = { 0, 0 };
     const int error = read_proc_io(s, chars, own);
     if (error) {
         p->unreadable = (uint64_t)error;
@@ -176,7 +178,7 @@ static void start_clocks(struct io_state *s)
     s->next_reading = now + s->second / READING_FIRST;
     s->process->series_ticks = s->second / 10;
     s->process->series_start = now;
-    uint64_t own[2];
+    uint64_t own[2] = { 0, 0 };
     const int error = read_proc_io(s, s->base, own);
     for (int d = 0; d < 2 && !error; d++)
         s->base[d] -= own[d];

@@ -117,8 +117,11 @@ struct io_state {
     uint32_t on;   /* 0: not set up (or wiped by a fork) */
     uint32_t lock; /* over rows, zones, maps; held for an instant, never over calls */
     int32_t pid;
-    uint32_t broken;       /* no file could be made: pass everything through */
-    uint32_t trace;        /* every event */
+    uint32_t broken;  /* no file could be made: pass everything through */
+    uint32_t trace;   /* every event */
+    uint32_t full;    /* no more rows for paths: those without are other files */
+    uint32_t cwd_len; /* 0: not known */
+    char cwd[512];
     uint32_t fd_top;       /* no descriptor was opened beyond this one */
     uint32_t stream_top;   /* no FILE is known beyond this descriptor */
     uint64_t next_reading; /* ticks */
@@ -261,7 +264,7 @@ static inline void io_end(struct io_call *c, enum io_direction d, enum io_way wa
 
 /* After inside_ready() said yes; inside_busy is set. */
 bool io_set_up(void);
-/* An open that began at `start` gave `fd`. Relative paths and NULL are asked for. Sets
+/* An open that began at `start` gave `fd`; path NULL: ask. Sets
  * things up, unless in a child of fork, which may be about to become something else.
  * `caller`: a return address; what the recorder in this library opens is put aside. */
 #define IO_CALLER __builtin_return_address(0)
@@ -274,6 +277,11 @@ void io_doubled(int from, int to);
 void io_renamed(int fd, const char *name);
 /* The row for what `fd` is; path NULL: ask. inside_busy is set. */
 void io_resolve(struct io_fd *f, int fd, const char *path);
+/* The same for a path as it was given to open(), absolute or relative to the working
+ * directory. */
+void io_resolve_given(struct io_fd *f, int fd, const char *path);
+/* The working directory is another now. */
+void io_moved(void);
 void io_resolve_shared(struct io_fd *f);
 /* Looks at the page cache, once per row. */
 void io_look(struct io_fd *f, int fd);

@@ -147,7 +147,7 @@ void io_opened(int fd, const char *path, uint64_t start, const void *caller)
         if (is_sondes(caller))
             f->flags = IO_FD_ASIDE;
         else
-            io_resolve(f, fd, path && path[0] == '/' ? path : NULL);
+            io_resolve_given(f, fd, path);
         if (!(f->flags & IO_FD_ASIDE)) {
             one_more(s, f);
             io_add(&s->process->open_ticks, took, false);
@@ -216,6 +216,12 @@ static bool has_mode(int flags)
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
+/* A path we can make sense of, NULL: one below some other directory. */
+static const char *below(int dir, const char *path)
+{
+    return dir == AT_FDCWD || path[0] == '/' ? path : NULL;
+}
+
 #define OPEN(name)                                                                     \
     REAL_OF(name);                                                                     \
     EXPORTED int name(const char *path, int flags, ...)                                \
@@ -236,7 +242,8 @@ static bool has_mode(int flags)
         const mode_t mode = has_mode(flags) ? va_arg(more, mode_t) : 0;                \
         va_end(more);                                                                  \
         const uint64_t start = io_ticks();                                             \
-        return opened(REAL(name)(dir, path, flags, mode), path, start, IO_CALLER);     \
+        return opened(REAL(name)(dir, path, flags, mode), below(dir, path), start,     \
+                      IO_CALLER);                                                      \
     }
 #define PLAIN(name, declaration, arguments, path)                                      \
     REAL_OF(name);                                                                     \
@@ -252,8 +259,10 @@ OPENAT(openat)
 OPENAT(openat64)
 PLAIN(__open_2, (const char *path, int flags), (path, flags), path)
 PLAIN(__open64_2, (const char *path, int flags), (path, flags), path)
-PLAIN(__openat_2, (int dir, const char *path, int flags), (dir, path, flags), path)
-PLAIN(__openat64_2, (int dir, const char *path, int flags), (dir, path, flags), path)
+PLAIN(__openat_2, (int dir, const char *path, int flags), (dir, path, flags),
+      below(dir, path))
+PLAIN(__openat64_2, (int dir, const char *path, int flags), (dir, path, flags),
+      below(dir, path))
 PLAIN(creat, (const char *path, mode_t mode), (path, mode), path)
 PLAIN(creat64, (const char *path, mode_t mode), (path, mode), path)
 /* The names are made up by the call: ask. */
@@ -263,6 +272,26 @@ PLAIN(mkostemp, (char *template, int flags), (template, flags), NULL)
 PLAIN(mkostemp64, (char *template, int flags), (template, flags), NULL)
 PLAIN(mkstemps, (char *template, int suffix), (template, suffix), NULL)
 PLAIN(mkstemps64, (char *template, int suffix), (template, suffix), NULL)
+
+/* ---- chdir -------------------------------------------------------------------------------- */
+
+REAL_OF(chdir);
+EXPORTED int chdir(const char *path)
+{
+    const int result = REAL(chdir)(path);
+    if (result == 0)
+        io_moved();
+    return result;
+}
+
+REAL_OF(fchdir);
+EXPORTED int fchdir(int fd)
+{
+    const int result = REAL(fchdir)(fd);
+    if (result == 0)
+        io_moved();
+    return result;
+}
 
 /* ---- dup, pipe ------------------------------------------------------------------------------ */
 

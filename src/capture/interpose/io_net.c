@@ -137,7 +137,7 @@ static bool name_address(int fd, const struct sockaddr_storage *a, socklen_t len
 /* By the port it listens on. */
 static void name_accepted(int fd)
 {
-    struct sockaddr_storage a;
+    struct sockaddr_storage a = { .ss_family = AF_UNSPEC };
     socklen_t len = sizeof a;
     char name[160];
     if (getsockname(fd, (struct sockaddr *)&a, &len) != 0)

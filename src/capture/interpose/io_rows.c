@@ -64,7 +64,7 @@ static struct io_file_row *new_row(struct io_state *s, uint64_t key, uint32_t pa
 {
     struct io_file_row *row = tables_append(&s->tables, IO_TABLES_FILES, ret_index);
     if (!row) {
-        s->process->files_refused++;
+        s->full = 1;
         return NULL;
     }
     row->path = path;
@@ -225,7 +225,9 @@ void io_resolve(struct io_fd *f, int fd, const char *path)
     const char *name = common_name(path);
     const uint64_t key = hash_path(name, strlen(name));
     struct io_file_row *row = find(key, &index);
-    if (!row) {
+    if (!row && io->full)
+        io_add(&io->process->files_refused, 1, false);
+    if (!row && !io->full) {
         const enum io_class io_class = classify(fd, path, &size);
         row = enter(key, name, 0, io_class, &index);
         if (row)
@@ -234,12 +236,58 @@ void io_resolve(struct io_fd *f, int fd, const char *path)
     use_row(f, row, index);
 }
 
+/* To ask for each path in /proc would take microseconds; most are below the working
+ * directory, which seldom changes. */
+static bool join(const char *path, char ret_path[PATH_LONGEST])
+{
+    struct io_state *s = io;
+    bool joined = false;
+    while (path[0] == '.' && path[1] == '/')
+        path += 2;
+    const size_t len = strlen(path);
+    if (len == 0 || strstr(path, ".."))
+        return false;
+    io_lock(s);
+    if (!s->cwd_len) {
+        const long n = syscall(SYS_getcwd, s->cwd, sizeof s->cwd);
+        s->cwd_len = n > 1 && s->cwd[0] == '/' ? (uint32_t)n - 1 : 0;
+    }
+    if (s->cwd_len && s->cwd_len + 1 + len < PATH_LONGEST) {
+        memcpy(ret_path, s->cwd, s->cwd_len);
+        ret_path[s->cwd_len] = '/';
+        memcpy(ret_path + s->cwd_len + 1, path, len + 1);
+        joined = true;
+    }
+    io_unlock(s);
+    return joined;
+}
+
+void io_resolve_given(struct io_fd *f, int fd, const char *path)
+{
+    char joined[PATH_LONGEST];
+    if (path && path[0] != '/')
+        path = join(path, joined) ? joined : NULL;
+    io_resolve(f, fd, path);
+}
+
+void io_moved(void)
+{
+    struct io_state *s = io;
+    if (inside_busy || !s || !s->on)
+        return;
+    inside_busy++;
+    io_lock(s);
+    s->cwd_len = 0;
+    io_unlock(s);
+    inside_busy--;
+}
+
 void io_resolve_shared(struct io_fd *f)
 {
     struct io_file_row *own = f->row;
     struct io_file_row *shared = NULL;
     if (own && own != io->other)
-        shared = enter(own->key | 1, NULL, own->path, own->io_class, &f->shared_index);
+        shared = enter(own->key | 1, "", own->path, own->io_class, &f->shared_index);
     __atomic_store_n(&f->shared, shared ? shared : io->other, __ATOMIC_RELEASE);
 }
 
