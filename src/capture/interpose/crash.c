@@ -218,11 +218,15 @@ static void watch(int signum)
 
 __attribute__((constructor)) static void start(void)
 {
-    if (!inside_ready())
-        return;
+    /* Also where nothing is captured: the first call may come from a handler, where
+     * nobody should look up symbols. */
     inside_busy++;
     INSIDE_REAL(real_sigaction, "sigaction");
     INSIDE_REAL(real_signal, "signal");
+    inside_busy--;
+    if (!inside_ready())
+        return;
+    inside_busy++;
     if (real_sigaction && real_signal) {
         give_stack();
         for (int i = 0; i < FAULTS; i++)
