@@ -397,6 +397,26 @@ static void note_unexpected(const struct postmortem *p, const struct evidence *e
                      (unsigned long long)family_missed(p->family));
 }
 
+/* Processes that outlive the program keep their group, and so their limit. */
+static void leave_group(struct postmortem *p, struct runfile *file)
+{
+    const struct timespec moment = { 0, 5000000 };
+    int rc = -EBUSY;
+    if (!p || !p->has_limit_group)
+        return;
+    for (int i = 0; i < 20 && rc == -EBUSY; i++) {
+        rc = limitgroup_remove(&p->limit); /* the killed take a moment to go */
+        if (rc == -EBUSY)
+            (void)nanosleep(&moment, NULL);
+    }
+    p->has_limit_group = false;
+    if (rc < 0)
+        runfile_note(file,
+                     "processes outlived the program: remove their cgroup later "
+                     "(rmdir %s)",
+                     p->limit.dir);
+}
+
 void postmortem_finish(struct postmortem *p, const struct postmortem_facts *facts,
                        struct runfile *file)
 {
@@ -417,4 +437,5 @@ void postmortem_finish(struct postmortem *p, const struct postmortem_facts *fact
         postmortem_scheduler(e.asked.scheduler, sizeof e.asked.scheduler);
     judge(&e, &file->exit, &file->death);
     note_unexpected(p, &e, file);
+    leave_group(p, file);
 }
