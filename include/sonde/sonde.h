@@ -216,7 +216,7 @@ static inline int sonde_switched_off_(const struct sonde_site *site)
  * reading of the clock. */
 static inline int sonde_on_(void)
 {
-    return __builtin_expect(*sonde_gate_ != SONDE_GATE_OFF, 0);
+    return (int)__builtin_expect(*sonde_gate_ != SONDE_GATE_OFF, 0);
 }
 
 static inline void sonde_begin_on_(struct sonde_site *site)

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "base/files.h"
 #include "launch/symbolise.h"
 #include "launch/place.h"
+#include "launch/watchfile.h"
 #include "trace/process.h"
 #include "trace/runfile.h"
 #include "trace/control.h"
@@ -160,15 +162,43 @@ static void add_note(json_t *root, const char *text)
     (void)json_array_append_new(notes, json_string(text));
 }
 
-static int write_end(const char *path, json_t *root, int64_t ended_ns,
+/* What can still be found out about it. */
+struct adopted_end {
+    int64_t ended_ns;
+    struct runfile_exit exit;
+    struct runfile_death death;
+};
+
+static json_t *number_or_null(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static void set_death(json_t *root, const struct runfile_death *d)
+{
+    if (!d->text[0])
+        return;
+    json_t *death = json_pack("{s:s,s:n,s:n,s:s,s:s}", "text", d->text, "pid",
+                              "process", "cgroup", d->group, "method", d->method);
+    (void)json_object_set_new(death, "limit_mb", number_or_null(d->limit_mb));
+    (void)json_object_set_new(death, "size_mb", number_or_null(d->size_mb));
+    (void)json_object_set_new(death, "growth_mb_per_s",
+                              number_or_null(d->growth_mb_per_s));
+    (void)json_object_set_new(root, "death", death);
+}
+
+static int write_end(const char *path, json_t *root, const struct adopted_end *end,
                      const struct recover_result *recovered)
 {
+    int64_t ended_ns = end->ended_ns;
     const json_int_t started = json_integer_value(json_object_get(root, "started_ns"));
     if (ended_ns < started)
         ended_ns = started; /* no event at all, or a clock that was set back */
     (void)json_object_set_new(root, "ended_ns", json_integer(ended_ns));
     (void)json_object_set_new(
-        root, "exit", json_pack("{s:n,s:n,s:s}", "code", "signal", "cause", "unknown"));
+        root, "exit",
+        json_pack("{s:n,s:n,s:s}", "code", "signal", "cause", end->exit.cause));
+    set_death(root, &end->death);
     add_note(root, ADOPTED_NOTE);
     if (recovered->first_problem[0])
         add_note(root, recovered->first_problem);
@@ -213,10 +243,13 @@ int adopt_run(const char *dir)
         goto done;
     }
     (void)symbolise_run(live, NULL); /* without names the report still has offsets */
-    const int64_t ended_ns = last_sign_of_life(live);
+    char boot_id[BOOT_ID_LEN];
+    struct adopted_end end = { .ended_ns = last_sign_of_life(live) };
+    watchfile_judge(live, same_text(root, "boot_id", process_boot_id(boot_id)),
+                    &end.exit, &end.death);
     rc = scratch ? place_bring_home(scratch, dir) : 0;
     if (rc == 0)
-        rc = write_end(path.data, root, ended_ns, &recovered);
+        rc = write_end(path.data, root, &end, &recovered);
     if (rc == 0)
         rc = 1;
     free(scratch);

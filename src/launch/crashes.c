@@ -4,32 +4,91 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/buf.h"
 #include "base/files.h"
+#include "launch/symbolise.h"
 #include "trace/crash.h"
+
+/* "function at file:line", "function in module", "module+0x12" */
+static void put_frame(const struct symbolise_frame *named,
+                      const struct crash_frame *raw, char ret_text[DEATH_GROUP])
+{
+    const char *module = path_base(raw->module);
+    if (named->function[0] && named->file[0] && named->line)
+        (void)snprintf(ret_text, DEATH_GROUP, "%.150s at %.80s:%u", named->function,
+                       path_base(named->file), named->line);
+    else if (named->function[0])
+        (void)snprintf(ret_text, DEATH_GROUP, "%.150s in %.80s", named->function,
+                       module);
+    else if (module[0])
+        (void)snprintf(ret_text, DEATH_GROUP, "%.200s+%#" PRIx64, module, raw->offset);
+    else
+        (void)snprintf(ret_text, DEATH_GROUP, "%#" PRIx64, raw->address);
+}
+
+/* Calls that were inlined give several frames for one address. */
+static void put_frames(const struct crash *crash, const char *maps,
+                       struct fault *ret_fault)
+{
+    static struct symbolise_frame named[DEATH_FRAMES];
+    uint64_t addresses[CRASH_FRAMES];
+    const struct symbolise_frame none = { 0 };
+    for (unsigned i = 0; i < crash->frame_count; i++)
+        addresses[i] = crash->frame[i].address;
+    const int n = symbolise_addresses(maps, addresses, crash->frame_count, named,
+                                      DEATH_FRAMES);
+    unsigned raw = 0, count = 0;
+    for (int i = 0; i < n && raw < crash->frame_count; i++) {
+        while (raw + 1 < crash->frame_count &&
+               crash->frame[raw].address != named[i].address)
+            raw++;
+        put_frame(&named[i], &crash->frame[raw], ret_fault->frame[count++]);
+    }
+    for (; n <= 0 && count < crash->frame_count && count < DEATH_FRAMES; count++)
+        put_frame(&none, &crash->frame[count], ret_fault->frame[count]);
+    ret_fault->frame_count = count;
+}
+
+static void take_crash(const struct crash *crash, const char *maps,
+                       struct fault *ret_fault)
+{
+    *ret_fault = (struct fault){ .signal = crash->signal,
+                                 .pid = (pid_t)crash->pid,
+                                 .address = crash->address,
+                                 .shm_free = crash->shm_free };
+    if (crash->frame_count && crash->frame[0].module[0])
+        (void)snprintf(ret_fault->place, sizeof ret_fault->place, "%.128s+%#" PRIx64,
+                       path_base(crash->frame[0].module), crash->frame[0].offset);
+    put_frames(crash, maps, ret_fault);
+    if (ret_fault->frame_count && strstr(ret_fault->frame[0], " at "))
+        (void)snprintf(ret_fault->place, sizeof ret_fault->place, "%.159s",
+                       ret_fault->frame[0]);
+}
 
 static bool from_file(const char *dir, const struct kin_process *p,
                       struct fault *ret_fault)
 {
     char name[48];
-    struct buf path = BUF_INIT;
+    struct buf path = BUF_INIT, text = BUF_INIT;
     struct crash crash;
     (void)snprintf(name, sizeof name, "crash-%u" CRASH_SUFFIX, p->pid);
     path_join(&path, dir, name);
-    const int rc = path.error ? path.error : crash_read(path.data, &crash);
+    int rc = path.error
+                 ? path.error
+                 : file_read_all(path.data,
+                                 sizeof(struct crash_record) + CRASH_MAPS_MAX, &text);
+    if (rc == 0)
+        rc = crash_parse(text.data, text.len, &crash);
+    if (rc == 0 && crash.pid == p->pid)
+        take_crash(&crash, text.data + sizeof(struct crash_record), ret_fault);
+    else
+        rc = -1;
     buf_release(&path);
-    if (rc < 0 || crash.pid != p->pid)
-        return false;
-    *ret_fault = (struct fault){ .signal = crash.signal,
-                                 .pid = (pid_t)p->pid,
-                                 .address = crash.address,
-                                 .shm_free = crash.shm_free };
-    if (crash.frame_count && crash.frame[0].module[0])
-        (void)snprintf(ret_fault->place, sizeof ret_fault->place, "%.128s+%#" PRIx64,
-                       path_base(crash.frame[0].module), crash.frame[0].offset);
-    return true;
+    buf_release(&text);
+    return rc == 0;
 }
 
 static bool from_log(const struct kernellog *log, const struct kin_process *p,

@@ -88,6 +88,14 @@ static const struct kin_process *first_dead(const struct evidence *e, int signal
     return best;
 }
 
+static void copy_stack(const struct evidence *e, struct runfile_death *d)
+{
+    if (e->fault.frame_count == 0)
+        return;
+    d->frame_count = e->fault.frame_count;
+    (void)memcpy(d->frame, e->fault.frame, sizeof d->frame);
+}
+
 static void name_process(struct runfile_death *d, const struct kin_process *p)
 {
     if (!p)
@@ -313,13 +321,31 @@ static bool bus_error(const struct evidence *e, const struct kin_process **ret_w
            (WIFEXITED(e->status) && WEXITSTATUS(e->status) == 128 + SIGBUS);
 }
 
+/* What the process that got SIGBUS saw itself: between two looks of ours it may fill up
+ * and, with that process, be empty again. */
+static bool seen_full_by_victim(const struct evidence *e,
+                                struct filling_place *ret_place)
+{
+    for (unsigned i = 0; e->filling && i < e->filling->count; i++) {
+        *ret_place = e->filling->place[i];
+        ret_place->least_free = e->fault.shm_free;
+        if (ret_place->is_shm && e->fault.signal == SIGBUS &&
+            e->fault.shm_free < (64 << 10))
+            return true;
+    }
+    return false;
+}
+
 static bool space_gone(const struct evidence *e, struct runfile_exit *x,
                        struct runfile_death *d, bool shm)
 {
     char left[HUMAN_LEN], total[HUMAN_LEN];
     const struct filling_place *p = e->filling ? filling_full(e->filling, shm) : NULL;
     const struct kin_process *who;
+    struct filling_place seen;
     const bool bus = bus_error(e, &who);
+    if (!p && shm && seen_full_by_victim(e, &seen))
+        p = &seen;
     if (!p || good(e->status) || (WIFSIGNALED(e->status) && !bus))
         return false;
     x->cause = shm ? "shm_exhausted" : "disk_full";
@@ -485,6 +511,8 @@ void judge(const struct evidence *evidence, struct runfile_exit *ret_exit,
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i](evidence, &x, &d))
             break;
+    if (d.text[0])
+        copy_stack(evidence, &d);
     *ret_exit = x;
     *ret_death = d;
 }

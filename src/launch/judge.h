@@ -39,8 +39,10 @@ struct fault {
     int signal; /* 0: none */
     pid_t pid;
     uint64_t address;
-    char place[160];   /* "libfoo.so+0x12", "" unknown */
-    uint64_t shm_free; /* at that moment; MEMCG_UNKNOWN */
+    char place[160];      /* "libfoo.so+0x12", "" unknown */
+    uint64_t shm_free;    /* at that moment; MEMCG_UNKNOWN */
+    unsigned frame_count; /* innermost first; 0 unknown */
+    char frame[DEATH_FRAMES][DEATH_GROUP];
 };
 
 struct evidence {

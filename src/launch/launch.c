@@ -184,6 +184,7 @@ static void prepare_postmortem(struct launch *l)
         .dir = l->dir.path,
         .run_id = l->dir.id,
         .file = &l->file,
+        .control = l->control,
         .memory_limit = l->options->capture.memory_limit,
         .hang_ns = l->options->hang_ns,
     };
@@ -370,6 +371,10 @@ void launch_follow(struct launch *launch)
         do_what_is_due(launch);
         pause_us = until_next_moment_us(launch, pause_us);
         (void)child_wait(&launch->child, pause_us);
+        if (launch->child.asked.signal != launch->asked_signal) {
+            launch->asked_signal = launch->child.asked.signal;
+            postmortem_asked(launch->postmortem, launch->asked_signal);
+        }
     } while (!launch->child.ended);
     launch->file.ended_ns = (int64_t)now_ns(CLOCK_REALTIME);
 }

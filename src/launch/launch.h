@@ -60,6 +60,7 @@ struct launch {
     struct child child;
     struct captures captures;
     struct postmortem *postmortem;
+    int asked_signal;    /* that the post-mortem was told of */
     uint64_t watch_ns;   /* next tick of the post-mortem, likewise */
     uint64_t capture_ns; /* next tick of the captures, monotonic; 0: none */
     int drain_error;     /* first failure of a pass */

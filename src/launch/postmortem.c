@@ -19,6 +19,7 @@
 #include "launch/hangfile.h"
 #include "launch/hints.h"
 #include "launch/limitgroup.h"
+#include "launch/watchfile.h"
 
 enum { GROUPS_MAX = 4, HANG_FILES = 8 };
 static const char PROC[] = "/proc";
@@ -43,6 +44,7 @@ struct postmortem {
     struct kin *kin;
     pid_t pid;
     struct growth growth;
+    struct watchfile watchfile;
     struct hang hang;
     char hang_zone[64];
     uint64_t quick_rss, quick_ns, quick_every_ns, slow_ns, slow_every_ns;
@@ -133,6 +135,7 @@ void postmortem_free(struct postmortem *p)
     if (p->has_limit_group)
         (void)limitgroup_remove(&p->limit);
     kernellog_release(&p->log);
+    watchfile_close(&p->watchfile);
     family_free(p->family);
     kin_free(p->kin);
     free(p);
@@ -162,6 +165,8 @@ void postmortem_start(struct postmortem *p, pid_t pid, uint64_t now_ns)
     if (kin_new(PROC, &p->kin) == 0)
         (void)family_new(&options, &p->family);
     follow_group(p);
+    watchfile_open(&p->watchfile, p->options.dir, p->options.control,
+                   p->group_count ? &p->group[p->group_count - 1] : NULL);
     hang_init(&p->hang, p->options.hang_ns, now_ns);
     p->quick_ns = p->slow_ns = now_ns;
     p->slow_every_ns = FIRST_NS;
@@ -202,6 +207,8 @@ static void look_quickly(struct postmortem *p, uint64_t now_ns)
     const uint64_t before = p->quick_rss;
     kin_look_again(p->kin);
     growth_add(&p->growth, now_ns, (double)p->kin->rss);
+    watchfile_update(&p->watchfile, p->kin->rss, growth_per_s(&p->growth),
+                     p->hang.hanging);
     keep_limit(p, now_ns);
     const uint64_t now = p->quick_rss = p->kin->rss;
     const uint64_t change = now > before ? now - before : before - now;
@@ -334,6 +341,15 @@ void postmortem_scheduler(char *ret_text, size_t len)
     }
 }
 
+void postmortem_asked(struct postmortem *p, int signal)
+{
+    char scheduler[64];
+    if (!p)
+        return;
+    postmortem_scheduler(scheduler, sizeof scheduler);
+    watchfile_asked(&p->watchfile, signal, scheduler[0] != '\0');
+}
+
 static void look_at_groups(const struct postmortem *p, struct memcg_news *ret_news)
 {
     for (unsigned i = p->group_count; i-- > 0;) {
@@ -381,6 +397,26 @@ static void note_unexpected(const struct postmortem *p, const struct evidence *e
                      (unsigned long long)family_missed(p->family));
 }
 
+/* Processes that outlive the program keep their group, and so their limit. */
+static void leave_group(struct postmortem *p, struct runfile *file)
+{
+    const struct timespec moment = { 0, 5000000 };
+    int rc = -EBUSY;
+    if (!p || !p->has_limit_group)
+        return;
+    for (int i = 0; i < 20 && rc == -EBUSY; i++) {
+        rc = limitgroup_remove(&p->limit); /* the killed take a moment to go */
+        if (rc == -EBUSY)
+            (void)nanosleep(&moment, NULL);
+    }
+    p->has_limit_group = false;
+    if (rc < 0)
+        runfile_note(file,
+                     "processes outlived the program: remove their cgroup later "
+                     "(rmdir %s)",
+                     p->limit.dir);
+}
+
 void postmortem_finish(struct postmortem *p, const struct postmortem_facts *facts,
                        struct runfile *file)
 {
@@ -401,4 +437,5 @@ void postmortem_finish(struct postmortem *p, const struct postmortem_facts *fact
         postmortem_scheduler(e.asked.scheduler, sizeof e.asked.scheduler);
     judge(&e, &file->exit, &file->death);
     note_unexpected(p, &e, file);
+    leave_group(p, file);
 }

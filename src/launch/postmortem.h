@@ -23,9 +23,10 @@
 struct postmortem_options {
     const char *dir; /* of the run; borrowed */
     const char *run_id;
-    struct runfile *file;  /* for notes; borrowed */
-    uint64_t memory_limit; /* bytes for the whole tree; 0: none */
-    uint64_t hang_ns;      /* 0: default; UINT64_MAX: off */
+    struct runfile *file;    /* for notes; borrowed */
+    struct control *control; /* borrowed; may be NULL */
+    uint64_t memory_limit;   /* bytes for the whole tree; 0: none */
+    uint64_t hang_ns;        /* 0: default; UINT64_MAX: off */
 };
 
 struct postmortem;
@@ -39,6 +40,9 @@ const char *postmortem_group(const struct postmortem *p);
 void postmortem_start(struct postmortem *p, pid_t pid, uint64_t now_ns);
 /* Returns when it wants the next tick. `steps` as from drain_steps(). */
 uint64_t postmortem_tick(struct postmortem *p, uint64_t now_ns, uint64_t steps);
+
+/* Somebody asked for the end. */
+void postmortem_asked(struct postmortem *p, int signal);
 
 struct postmortem_facts {
     int status;

@@ -264,6 +264,9 @@ static int parse_lists(const json_t *root, struct arena *a, struct run_meta *m)
     if (rc == 0)
         rc = get_texts(json_object_get(root, "notes"), a, &m->notes, &m->note_count);
     if (rc == 0)
+        rc = get_texts(json_object_get(json_object_get(root, "death"), "stack"), a,
+                       &m->death.stack, &m->death.stack_count);
+    if (rc == 0)
         rc = get_pairs(json_object_get(root, "tags"), a, &m->tags, &m->tag_count);
     if (rc == 0)
         rc = get_pairs(json_object_get(root, "params"), a, &m->params, &m->param_count);

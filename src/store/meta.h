@@ -33,6 +33,8 @@ struct run_death {
     const char *text, *process, *group, *method;
     uint32_t pid; /* 0 none */
     double limit_mb, size_mb, growth_mb_per_s;
+    const char **stack; /* innermost first */
+    size_t stack_count;
 };
 
 struct run_meta {

@@ -13,17 +13,30 @@
 
 enum { HIGH_FD = 900, ATTEMPTS = 16 };
 
+static int move_up(int fd)
+{
+    const int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    if (high < 0)
+        return fd;
+    (void)close(fd);
+    return high;
+}
+
 static int create_once(const char *path)
 {
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     (void)fchmod(fd, 0600); /* whatever the umask left of it */
-    const int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    if (high < 0)
-        return fd;
-    (void)close(fd);
-    return high;
+    return move_up(fd);
+}
+
+void ownfile_park(int *fd)
+{
+    if (*fd < 0 || *fd >= HIGH_FD)
+        return;
+    (void)close(*fd);
+    *fd = -1;
 }
 
 int ownfile_create(const char *dir, const char *prefix, uint64_t start_ns,
@@ -74,7 +87,7 @@ int ownfile_check(int *fd, const struct ownfile_id *id, const char *path)
         (void)close(again);
         return -ESTALE;
     }
-    *fd = again; /* the old number is somebody else's: leave it */
+    *fd = move_up(again); /* the old number is somebody else's: leave it */
     return 0;
 }
 

@@ -20,6 +20,9 @@ int ownfile_create(const char *dir, const char *prefix, uint64_t start_ns,
 /* Makes *fd refer to the file again when it no longer does. −ESTALE: the path is
  * another file now. */
 int ownfile_check(int *fd, const struct ownfile_id *id, const char *path);
+/* Gives back a descriptor that could not be put above those that programs like: one
+ * with so tight a limit needs it itself. ownfile_check() opens it again. */
+void ownfile_park(int *fd);
 /* The last part of /proc/self/exe, cut; untouched when it cannot be read. */
 void ownfile_exe(char *ret_name, size_t size);
 

@@ -176,6 +176,11 @@ static void put_death(struct json_writer *w, const struct runfile_death *d, bool
     put_number(w, "size_mb", d->size_mb);
     put_number(w, "growth_mb_per_s", d->growth_mb_per_s);
     put_text(w, "method", d->method);
+    json_key(w, "stack");
+    json_array_begin(w);
+    for (unsigned i = 0; i < d->frame_count; i++)
+        json_put_string(w, d->frame[i]);
+    json_array_end(w);
     json_object_end(w);
 }
 

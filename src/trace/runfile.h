@@ -28,7 +28,7 @@ struct runfile_exit {
     const char *cause; /* one of DESIGN §6; NULL while the program runs */
 };
 
-enum { DEATH_TEXT = 768, DEATH_PROCESS = 16, DEATH_GROUP = 256 };
+enum { DEATH_TEXT = 768, DEATH_PROCESS = 16, DEATH_GROUP = 256, DEATH_FRAMES = 24 };
 
 /* What explains the end, beyond its cause. Numbers are NaN where nobody knows. */
 struct runfile_death {
@@ -38,6 +38,8 @@ struct runfile_death {
     char group[DEATH_GROUP]; /* control group whose limit it was */
     double limit_mb, size_mb, growth_mb_per_s;
     char method[DEATH_GROUP]; /* how that was found out */
+    unsigned frame_count;     /* of the stack, innermost first */
+    char frame[DEATH_FRAMES][DEATH_GROUP];
 };
 
 /* Pointers are borrowed and must outlive the struct, except notes. */

@@ -58,8 +58,10 @@ static int take_block(struct tables *t, uint32_t *ret_block)
     if (block % PER_BUDGET == 0 && !budget_take(t->control))
         return -EDQUOT;
     int rc = ownfile_check(&t->fd, &t->id, t->path);
-    if (rc == 0)
+    if (rc == 0) {
         rc = space_reserve(t->fd, (uint64_t)block * TABLES_BLOCK, TABLES_BLOCK);
+        ownfile_park(&t->fd); /* only one that is ours: it was just checked */
+    }
     if (rc < 0) {
         if (block % PER_BUDGET == 0 && t->control)
             control_give(t->control, 1);
@@ -257,6 +259,7 @@ int tables_create(const char *dir, const char *kind, struct control *control,
         rc = map_file(t);
         if (rc == 0) {
             fill_head(t, kind, specs, count, &now);
+            ownfile_park(&t->fd);
             return 0;
         }
         (void)unlink(t->path);

@@ -96,6 +96,27 @@ def test_a_worker_killed_for_memory_is_named(tmp_path, group):
     assert f"worker {worker} (deaths) had" in verdict(answer)
 
 
+def test_without_its_supervisor_the_next_command_explains(tmp_path, group):
+    """The OOM killer may take the whole group, supervisor included."""
+    path, limit = group
+    limit.write_text(str(96 << 20))
+    watched = subprocess.Popen(
+        [SONDE, "run", "-q", "-o", tmp_path / "run", program("deaths"), "grow"],
+        env=environment(), preexec_fn=in_group(path))
+    child = wait_for_child(tmp_path / "run")
+    watched.kill()
+    watched.wait(20)
+    end = time.monotonic() + 20
+    while Path(f"/proc/{child}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    sonde("recover", tmp_path / "run", check=False)
+    answer = report(tmp_path / "run")
+    assert answer["run"]["exit"] == {"code": None, "signal": None, "cause": "oom_cgroup"}
+    assert "by the OOM killer of cgroup" in verdict(answer)
+    assert answer["run"]["death"]["limit_mb"] == 96
+    assert "in zone forward" in verdict(answer)
+
+
 def test_sigkill_from_outside_is_not_the_oom_killer(tmp_path):
     watched = subprocess.Popen(
         [SONDE, "run", "-q", "-o", tmp_path / "run", program("deaths"), "hang"],
@@ -248,8 +269,20 @@ def test_a_fault_is_told_with_its_address(tmp_path):
     assert answer["run"]["exit"]["cause"] == "signal"
     assert "SIGSEGV" in verdict(answer)
     assert "in zone crash" in verdict(answer) or "in crash" in verdict(answer)
-    if answer["run"]["death"]:
-        assert "at address 0x10 in deaths+0x" in verdict(answer)
+    stack = answer["run"]["death"]["stack"] if answer["run"]["death"] else []
+    if stack:
+        assert "at address 0x10 in " in verdict(answer)
+        assert stack[0].startswith(("fault at deaths.c:", "fault in deaths", "deaths+0x"))
+        assert any(frame.startswith(("main ", "deaths+0x")) for frame in stack[1:])
+
+
+def test_a_worker_s_fault_has_its_stack(tmp_path):
+    done, answer = die(tmp_path / "run", "worker", int(signal.SIGABRT))
+    stack = answer["run"]["death"]["stack"]
+    if not stack:
+        pytest.skip("without the preload library nobody writes it down")
+    assert answer["run"]["death"]["pid"] == int(done.stdout.split()[1])
+    assert any("worker" in frame or "deaths+0x" in frame for frame in stack)
 
 
 # ---- Space ----------------------------------------------------------------------------------
@@ -277,6 +310,16 @@ def test_an_exhausted_shm_is_told(tmp_path, may_mount):
     answer = report(tmp_path / "run")
     assert answer["run"]["exit"]["cause"] == "shm_exhausted"
     assert "GOT SIGBUS" in verdict(answer).upper() and "/dev/shm was full" in verdict(answer)
+
+
+def test_an_shm_that_fills_between_two_looks_is_told_by_the_victim(tmp_path, may_mount):
+    done = subprocess.run(
+        small_shm(SONDE, "run", "-q", "-o", tmp_path / "run", program("deaths"), "bus",
+                  "/dev/shm/batch", 64, 0), env=environment(), capture_output=True, text=True)
+    assert done.returncode == -signal.SIGBUS
+    if not list((tmp_path / "run").glob("crash-*.fault")):
+        pytest.skip("without the preload library nobody saw it")
+    assert report(tmp_path / "run")["run"]["exit"]["cause"] == "shm_exhausted"
 
 
 def test_a_full_disk_is_told(tmp_path, may_mount):

@@ -18,6 +18,7 @@
  *     heap*.c     malloc family (tables "heap")
  *     maps.c      mmap family (counted with the heap; files told to io_mapped())
  *     io*.c       files and sockets (tables "io")
+ *     crash.c     last words of a process that faults (crash-PID.fault)
  *
  * An interposed function looks like this:
  *

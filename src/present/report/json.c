@@ -47,6 +47,11 @@ static void put_death(struct json_writer *w, const struct run_death *d)
     field_number(w, "size_mb", d->size_mb, 3);
     field_number(w, "growth_mb_per_s", d->growth_mb_per_s, 3);
     field_text(w, "method", d->method);
+    json_key(w, "stack");
+    json_array_begin(w);
+    for (size_t i = 0; i < d->stack_count; i++)
+        json_put_string(w, d->stack[i]);
+    json_array_end(w);
     json_object_end(w);
 }
 

@@ -87,11 +87,26 @@ static bool is_bad(const struct report *r)
     return r->state == RUN_KILLED || r->state == RUN_FAILED || r->state == RUN_UNKNOWN;
 }
 
+/* The innermost frames of the process that died, on a line or two. */
+static void put_stack(struct page *page, const struct run_death *d)
+{
+    enum { SHOWN = 6 };
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; i < d->stack_count && i < SHOWN; i++)
+        buf_printf(&text, "%s%s", i ? " ← " : "", d->stack[i]);
+    if (d->stack_count > SHOWN)
+        buf_puts(&text, " ← …");
+    if (text.len)
+        put_paragraph(page, "STACK", BOLD, text.data);
+    buf_release(&text);
+}
+
 void section_verdict(struct page *page, const struct report *r)
 {
     put_paragraph(page, "VERDICT", is_bad(r) ? RED : BOLD, r->verdict);
     if (r->why[0])
         put_paragraph(page, "WHY", BOLD, r->why);
+    put_stack(page, &r->run->meta.death);
     blank_line(page);
 }
 
