@@ -73,6 +73,7 @@ static void on_sample(void *arg, const struct perf_sample *s)
         return;
     if (!proc) {
         m->tab.info->other++;
+        m->tab.info->samples++;
         return;
     }
     if (s->has_regs && s->stack.len && is_turn(m)) {
