@@ -166,6 +166,9 @@ static int count_all(const struct stacks *s, struct arena *arena,
                        .seen = calloc(n, sizeof *c.seen) };
     strmap_init(&c.lines);
     int rc = c.self && c.total && c.seen ? stacks_walk(s, count_stack, &c) : -ENOMEM;
+    /* Where there was no room even for a count, all samples are still known. */
+    if (c.samples < s->info.samples)
+        c.samples = s->info.samples;
     if (rc == 0 && c.samples) {
         rc = list_functions(&c, arena, hot);
         if (rc == 0)

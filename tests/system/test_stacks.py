@@ -1,3 +1,4 @@
+# timeout: 600
 """Native stacks: shares of CPU time by function and line against programs that know them."""
 
 import json
@@ -12,8 +13,8 @@ from pathlib import Path
 import pytest
 from sonde_test import SONDE, SOURCE, environment, program, report, run, sonde
 
-RATE = 499
-SECONDS = 2
+RATE = 799
+SECONDS = 3
 POINTS = 0.03
 WORK = SOURCE / "tests/system/progs/hot_work.h"
 

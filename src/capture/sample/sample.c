@@ -38,8 +38,7 @@ struct sampler {
     uint32_t every; /* of so many samples one is unwound; 1 while there is time */
     uint32_t until; /* samples before the next that is */
     uint64_t window_ns, window_cpu_ns;
-    bool
-        was_over; /* once is chance: time stolen from a virtual machine counts as ours */
+    bool was_over; /* once may be chance: the machine had a hiccup */
     uint64_t tick_cpu_ns;
     unsigned records;
     bool unbounded; /* the last time: take everything */
@@ -73,6 +72,7 @@ static void on_sample(void *arg, const struct perf_sample *s)
         return;
     if (!proc) {
         m->tab.info->other++;
+        m->tab.info->samples++;
         return;
     }
     if (s->has_regs && s->stack.len && is_turn(m)) {

@@ -54,6 +54,16 @@ static int add_stack(void *arg, const struct stack_task *task,
     return 0;
 }
 
+/* Samples that had no room in the tables. */
+static int print_rest(const struct folded *f, FILE *out)
+{
+    const uint64_t all = f->stacks->info.samples, counted = f->totals.samples;
+    return all > counted && fprintf(out, "(other stacks) %llu\n",
+                                    (unsigned long long)(all - counted)) < 0
+               ? -EIO
+               : 0;
+}
+
 static int print_lines(const struct strmap *lines, FILE *out)
 {
     for (size_t i = 0; i < lines->count; i++)
@@ -74,6 +84,8 @@ int export_folded(const struct run *run, FILE *out, struct export_totals *ret_to
     rc = stacks_walk(s, add_stack, &f);
     if (rc == 0)
         rc = print_lines(&f.lines, out);
+    if (rc == 0)
+        rc = print_rest(&f, out);
     if (rc == 0)
         *ret_totals = f.totals;
     strmap_release(&f.lines);

@@ -1,6 +1,6 @@
 // link: none
-// flags: -O2 -g -fPIE
-// libs: -static-pie
+// flags: -O2 -g -fPIE -fno-sanitize=all
+// libs: -static-pie -fno-sanitize=all
 /* hot_static: the same in a static position-independent program. */
 #include "hot_work.h"
 

@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static double hot_cpu_s(void)
 {
