@@ -453,7 +453,7 @@ SONDE_API uint64_t sonde_lost(void);
  * Metrics and their units are listed in docs/guide-monitors.md. `subject` tells
  * several of a kind apart ("cpu3" of cpu_core, "eth0" of net_receive); NULL or ""
  * is the program, or the machine. Values stay until the next start. */
-struct sonde_monitor_stats {
+struct sonde_monitor_summary {
     uint64_t samples;
     double average; /* over the time watched */
     double peak, least, last;
@@ -467,7 +467,7 @@ SONDE_API int sonde_monitor_stop(void);
 SONDE_API int sonde_monitor_current(const char *metric, const char *subject,
                                     double *ret_value);
 SONDE_API int sonde_monitor_stats(const char *metric, const char *subject,
-                                  struct sonde_monitor_stats *ret_stats);
+                                  struct sonde_monitor_summary *ret_stats);
 
 /* ---- Alerts ----------------------------------------------------------------
  *

@@ -194,7 +194,7 @@ int sonde_monitor_stop(void)
 }
 
 int sonde_monitor_stats(const char *metric, const char *subject,
-                        struct sonde_monitor_stats *ret_stats)
+                        struct sonde_monitor_summary *ret_stats)
 {
     const struct table *t = copies_table();
     return has_monitors(t) ? t->monitor_stats(metric, subject, ret_stats) : -ENOENT;
@@ -220,7 +220,7 @@ const char *sonde_alert_error(void)
 
 int sonde_monitor_current(const char *metric, const char *subject, double *ret_value)
 {
-    struct sonde_monitor_stats stats;
+    struct sonde_monitor_summary stats;
     const int rc = sonde_monitor_stats(metric, subject, &stats);
     if (rc == 0)
         *ret_value = stats.last;

@@ -270,7 +270,7 @@ static int silent_watch_stop(void)
     return -2;
 }
 static int silent_watch_stats(const char *m, const char *s,
-                              struct sonde_monitor_stats *r)
+                              struct sonde_monitor_summary *r)
 {
     (void)m, (void)s, (void)r;
     return -2;

@@ -47,7 +47,7 @@ struct table {
     int (*monitor_start)(uint64_t interval_ns);
     int (*monitor_stop)(void);
     int (*monitor_stats)(const char *metric, const char *subject,
-                         struct sonde_monitor_stats *ret_stats);
+                         struct sonde_monitor_summary *ret_stats);
     int (*alert_add)(const char *expression,
                      void (*fn)(const struct sonde_alert *alert, void *arg), void *arg);
     const char *(*alert_error)(void);
@@ -91,7 +91,7 @@ uint64_t record_steps(void); /* begun in this process so far */
 int watch_start(uint64_t interval_ns);
 int watch_stop(void);
 int watch_stats(const char *metric, const char *subject,
-                struct sonde_monitor_stats *ret_stats);
+                struct sonde_monitor_summary *ret_stats);
 /* capture/monitor/alert_api.c */
 int watch_alert_add(const char *expression,
                     void (*fn)(const struct sonde_alert *alert, void *arg), void *arg);

@@ -211,7 +211,7 @@ int watch_stop(void)
 }
 
 int watch_stats(const char *metric, const char *subject,
-                struct sonde_monitor_stats *ret_stats)
+                struct sonde_monitor_summary *ret_stats)
 {
     struct monitor_stats stats;
     if (!metric || !is_ours())
@@ -221,7 +221,7 @@ int watch_stats(const char *metric, const char *subject,
     give(&watch.data);
     if (!known)
         return -ENOENT;
-    *ret_stats = (struct sonde_monitor_stats){
+    *ret_stats = (struct sonde_monitor_summary){
         .samples = stats.count,
         .average = stats.weight_s > 0 ? stats.sum / stats.weight_s : stats.last,
         .peak = stats.max,

@@ -9,7 +9,7 @@
 
 #include "present/report/sections.h"
 
-enum { SCREEN_LINES = 40, LEAST_ROWS = 4, OPERATIONS_EXTRA = 3 };
+enum { SCREEN_LINES = 46, LEAST_ROWS = 4, OPERATIONS_EXTRA = 3 };
 
 static int clamp_width(int width)
 {
@@ -25,7 +25,7 @@ static const struct limits roomy = {
 };
 
 static const struct limits tight = {
-    .phases = 4, .threads = 2, .notes = 1, .functions = 3
+    .phases = 8, .threads = 2, .notes = 1, .functions = 3
 };
 
 /* What stands above the operations, and what below. */

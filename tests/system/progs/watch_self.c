@@ -33,7 +33,7 @@ static void nap(void)
 
 static void work(const char *who)
 {
-    struct sonde_monitor_stats rss, cpu;
+    struct sonde_monitor_summary rss, cpu;
     double before, now, unknown = 7, time_s = -1;
     /* −2: as −ENOENT is on Linux; 0 when a fork is not noticed. */
     const int early = sonde_monitor_current("rss", NULL, &unknown);
