@@ -15,13 +15,14 @@
 #include "launch/family.h"
 
 enum { DEFAULT_HZ = 100, MORE_HZ = 250, FAMILY_AGE_NS = 100000000 };
+enum { WAIT_NS = 20000000, LONG_WAIT_NS = 250000000, IDLE_NS = 40000000 };
 static const uint64_t SECOND_NS = 1000000000;
 static const double MOST_OF_A_CORE = 0.03;
 
 struct pythons {
     struct watch *watch;
     struct family *family; /* borrowed */
-    uint64_t period_ns;
+    uint64_t period_ns, started_ns;
     struct watch_process living[FAMILY_LIVING_MAX];
 };
 
@@ -78,16 +79,29 @@ static void look(struct pythons *p, uint64_t now)
     watch_look(p->watch, p->living, count, now);
 }
 
+/* Without a Python process there is only to look whether one has come; while all threads
+ * of all of them sleep, less often will do. */
+static uint64_t pause_for(const struct pythons *p, uint64_t now)
+{
+    const uint64_t idle = watch_count(p->watch) == 0
+                              ? now - p->started_ns < SECOND_NS ? WAIT_NS : LONG_WAIT_NS
+                          : watch_is_idle(p->watch) ? IDLE_NS
+                                                    : 0;
+    return idle > p->period_ns ? idle : p->period_ns;
+}
+
 static uint64_t tick(void *state, uint64_t now)
 {
     struct pythons *p = state;
     if (!p || !p->watch)
         return 0;
     const uint64_t before = own_cpu_ns();
+    if (!p->started_ns)
+        p->started_ns = now;
     look(p, now);
-    const double cost = (double)(own_cpu_ns() - before);
-    const double dear = cost / MOST_OF_A_CORE;
-    return now + (dear > (double)p->period_ns ? (uint64_t)dear : p->period_ns);
+    const double dear = (double)(own_cpu_ns() - before) / MOST_OF_A_CORE;
+    const uint64_t pause = pause_for(p, now);
+    return now + (dear > (double)pause ? (uint64_t)dear : pause);
 }
 
 static void release(void *state)

@@ -23,7 +23,7 @@
 
 enum {
     STATE_MAX = 1024,
-    RETRIES = 2, /* of a stack that was gone when we had copied it */
+    RETRIES = 6, /* of a stack that was gone when we had copied it */
     FRAME_MAX = 256,
     CHUNK_MAX = 32768,
     FAR_FRAMES = 48, /* frames fetched one by one in a sample of a thread */

@@ -9,7 +9,7 @@
  *
  * The program is not stopped, so its stack may change while we copy it. A copy counts only
  * when the thread is still in it afterwards, give or take the innermost call; it is tried
- * three times, then called invalid and counted.
+ * seven times, then called invalid and counted.
  */
 #ifndef SONDE_CAPTURE_PYTHON_PYTHON_H
 #define SONDE_CAPTURE_PYTHON_PYTHON_H

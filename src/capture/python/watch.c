@@ -31,8 +31,8 @@ struct thread {
     int call_fd;                        /* of syscall: what it waits in */
     uint64_t run_ns, ran_ns, looked_ns; /* account; when it last moved; last look */
     uint64_t cpu_ns;                    /* of this look */
-    uint32_t task, path;
-    bool has_path, idle, present;
+    uint32_t task, path, slept_in;
+    bool has_path, idle, was_idle, present;
     struct pystack_task_row *row;
 };
 
@@ -148,6 +148,8 @@ static void look_at_account(struct watch *w, struct thread *t)
     if (run != t->run_ns || t->fd < 0)
         t->ran_ns = w->now_ns;
     t->run_ns = run;
+    t->was_idle = t->idle && t->has_path;
+    t->slept_in = t->path;
     t->idle = w->now_ns - t->ran_ns > STILL_NS;
 }
 
@@ -172,10 +174,15 @@ static void add(uint64_t *sum, uint64_t ns)
 
 static void account(struct watch *w, struct thread *t, bool known)
 {
-    const uint64_t wall = w->now_ns - t->looked_ns;
+    uint64_t wall = w->now_ns - t->looked_ns;
     struct pystack_info_row *info = book_info(w->book);
     t->looked_ns = w->now_ns;
     add(&t->row->wall_ns, wall);
+    if (t->was_idle && !t->idle && wall > t->cpu_ns) {
+        /* It slept on and has run since it woke: so long is the new stack's. */
+        book_add(w->book, t->slept_in, t->task, wall - t->cpu_ns, 0);
+        wall = t->cpu_ns;
+    }
     add(&t->row->cpu_ns, t->cpu_ns);
     add(&info->samples, 1);
     if (known)
@@ -369,6 +376,15 @@ void watch_look(struct watch *w, const struct watch_process *processes, size_t c
     }
     let_processes_go(w);
     add(&book_info(w->book)->cost_ns, own_cpu_ns() - before);
+}
+
+bool watch_is_idle(const struct watch *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t t = 0; t < w->processes[i].thread_count; t++)
+            if (!w->processes[i].threads[t].idle)
+                return false;
+    return true;
 }
 
 size_t watch_count(const struct watch *w)

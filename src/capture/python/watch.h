@@ -10,6 +10,7 @@
 #ifndef SONDE_CAPTURE_PYTHON_WATCH_H
 #define SONDE_CAPTURE_PYTHON_WATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ void watch_free(struct watch *watch);
 /* One round. Processes not in the list any more are let go. */
 void watch_look(struct watch *watch, const struct watch_process *processes,
                 size_t count, uint64_t now_ns);
+/* Whether no thread of any of them ran since the last round but one. */
+bool watch_is_idle(const struct watch *watch);
 /* How many Python processes are being looked at. */
 size_t watch_count(const struct watch *watch);
 
