@@ -26,7 +26,7 @@ static const char PROC[] = "/proc";
 static const uint64_t MS = 1000000;
 /* Quick looks become rarer while nothing changes. */
 static const uint64_t QUICK_NS = 100 * MS, QUICK_MOST_NS = 400 * MS;
-static const uint64_t SLOW_NS = 1000 * MS, FIRST_NS = 5 * MS;
+static const uint64_t SLOW_NS = 200 * MS, FIRST_NS = 5 * MS;
 static const uint64_t KILL_AFTER_NS = 2000 * MS; /* from SIGTERM, over the limit */
 /* Looking at hundreds of processes may take a while: at most 1/200 of the time. */
 static const uint64_t DEAREST = 200;
