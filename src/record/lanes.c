@@ -422,12 +422,22 @@ static struct lane *mine_slow(void)
     return l;
 }
 
+/* No block was to be had a moment ago; roll() says when it will ask again. */
+static bool drops_now(const struct lane *l)
+{
+    return l->retry_ticks &&
+           __atomic_load_n(&l->state, __ATOMIC_RELAXED) == LANE_OWNED &&
+           (int64_t)(l->retry_ticks - ticks_now()) > 0;
+}
+
 struct lane *lanes_mine(void)
 {
     struct lane *l = mine;
     if (l && __atomic_load_n(&l->state, __ATOMIC_RELAXED) == LANE_OWNED &&
         l->told_tid == l->tid && has_room(l))
         return l;
+    if (l && drops_now(l))
+        return NULL; /* at once: a program on a full disk has other worries */
     sigset_t old;
     signals_block(&old);
     l = mine_slow();
