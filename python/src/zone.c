@@ -93,6 +93,16 @@ static PyObject *zone_exit(PyObject *self, PyObject *args)
     return new_none();
 }
 
+/* Most zones are of a type of their own, one below Zone. */
+static inline bool is_zone(PyObject *o)
+{
+#ifndef Py_LIMITED_API
+    if (SONDE_LIKELY_(Py_TYPE(o)->tp_base == zone_type))
+        return true;
+#endif
+    return PyObject_TypeCheck(o, zone_type);
+}
+
 /* ---- Making zones ---------------------------------------------------------------- */
 
 static PyObject *new_edge(struct zone *zone, vectorcallfunc call)
@@ -345,7 +355,7 @@ PyObject *py_zone(PyObject *module, PyObject *const *args, Py_ssize_t n,
 
 struct sonde_site *site_from(PyObject *zone_or_name)
 {
-    if (PyObject_TypeCheck(zone_or_name, zone_type))
+    if (is_zone(zone_or_name))
         return ((struct zone *)zone_or_name)->site;
     PyObject *zone = zone_with(&zone_or_name, 1, NULL);
     if (!zone)
@@ -375,7 +385,7 @@ PyObject *py_begin(PyObject *module, PyObject *const *args, Py_ssize_t n,
                    PyObject *kwnames)
 {
     PyObject *zone;
-    if (n == 1 && !kwnames && PyObject_TypeCheck(args[0], zone_type))
+    if (n == 1 && !kwnames && is_zone(args[0]))
         zone = new_ref(args[0]);
     else if (!(zone = py_zone(module, args, n, kwnames)))
         return NULL;
