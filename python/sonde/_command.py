@@ -76,9 +76,12 @@ def ask(*arguments: Any, timeout: Optional[float] = None) -> str:
 def main(arguments: Optional[list[str]] = None) -> int:
     """`python -m sonde` and the script `sonde`: become the command."""
     words = sys.argv[1:] if arguments is None else arguments
+    path = "sonde"
     try:
         path = command()
         os.execv(path, [path, *words])
-    except (CommandError, OSError) as error:
+    except CommandError as error:
         print(f"sonde: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"sonde: cannot run {path!r}: {error.strerror}", file=sys.stderr)
     return 125 if words[:1] == ["run"] else 2

@@ -1,0 +1,87 @@
+# timeout: 600
+"""Two million zones later the process is as large as before."""
+
+from conftest import python
+
+SCRIPT = """
+import asyncio, gc, os, sys, sonde
+
+def rss():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
+
+@sonde.profile
+def f(x): return x
+
+@sonde.profile
+def g():
+    yield 1
+
+@sonde.profile
+async def c():
+    with sonde.zone("in"):
+        await asyncio.sleep(0)
+
+def zones(n):
+    z = sonde.zone("z")
+    for i in range(n):
+        with z: pass
+        with sonde.zone("inline"): pass
+        with sonde.zone("kw", phase="forward", a=1): pass
+        sonde.begin("b"); sonde.end()
+        f(i)
+
+def rest(n):
+    async def many():
+        for _ in range(n): await c()
+    asyncio.run(many())
+    for _ in range(n):
+        list(g())
+        with sonde.operation("op") as op:
+            op.metrics["x"] = 1.0
+    try:
+        sonde.zone("x", phase="nonsense")
+    except ValueError:
+        pass
+
+def everything(n):
+    zones(n); rest(n // 100)
+
+recorded = sys.argv[1] == "on"
+if recorded:
+    sonde.session(output=sys.argv[2], max_trace=32 << 20,
+                  enable_performance_monitoring=False, generate_reports=False,
+                  memory_snapshots=False).start()
+everything(20_000)
+zone = sonde.zone("z")
+gc.collect()
+blocks, refs, before = sys.getallocatedblocks(), sys.getrefcount(zone), rss()
+everything(int(sys.argv[3]))
+gc.collect()
+grown, more = rss() - before, sys.getallocatedblocks() - blocks
+# The trace itself is mapped and counts as resident: 32 MiB at most.
+allowed = 40 if recorded else 4
+assert grown < allowed, f"{grown:.1f} MiB more"
+assert more < 500, f"{more} blocks more"
+assert sys.getrefcount(zone) == refs
+print(f"{grown:.1f} MiB, {more} blocks")
+"""
+
+
+def check(tmp_path, state, count, interpreter_options=()):
+    script = tmp_path / "s.py"
+    script.write_text(SCRIPT)
+    python(*interpreter_options, script, state, tmp_path / "run", count, timeout=300)
+
+
+def test_no_growth_while_recording(tmp_path):
+    check(tmp_path, "on", 400_000)  # five zones each
+
+
+def test_no_growth_while_off(tmp_path):
+    check(tmp_path, "off", 400_000)
+
+
+def test_the_development_mode_finds_nothing(tmp_path):
+    """Debug hooks on the allocators, warnings for what is not closed."""
+    check(tmp_path, "on", 2_000, ("-X", "dev", "-W", "error"))
