@@ -261,13 +261,14 @@ def _remove(directory: Path, pid: int) -> None:
 
 
 class _Sent:
-    """A WSGI answer that tells when it has been sent."""
+    """A WSGI answer that tells when it has been sent: exhausted, or closed before."""
 
     def __init__(self, answer: Iterable[bytes], request: Request) -> None:
         self._answer, self._request = answer, request
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self._answer)
+        yield from self._answer
+        self._request.end(self._request.failed)
 
     def close(self) -> None:
         try:

@@ -177,7 +177,7 @@ static PyMethodDef methods[] = {
     { "begin", FUNCTION(py_begin), FAST | METH_KEYWORDS,
       "begin(zone_or_name, phase=None, component=None, **tags)\n--\n\n"
       "Begin a zone that end() will end. Returns the zone.\n\n"
-      "    z = sonde.begin(\"load\")\n    …\n    sonde.end(z)" },
+      "    z = sonde.begin(\"load\")\n    ...\n    sonde.end(z)" },
     { "end", FUNCTION(py_end), FAST,
       "end(zone_or_name=None)\n--\n\nEnd the zone; without argument the last one that "
       "this thread began with begin()." },
@@ -191,7 +191,7 @@ static PyMethodDef methods[] = {
       "mark(name)\n--\n\nA moment worth a line on the timeline." },
     { "step", FUNCTION(py_step), KEYWORDS,
       "step(samples=0)\n--\n\nOne training iteration begins; call it once per iteration.\n\n"
-      "    for batch in loader:\n        sonde.step(samples=len(batch))\n        …" },
+      "    for batch in loader:\n        sonde.step(samples=len(batch))\n        ..." },
     { "tag", py_tag, METH_VARARGS, "tag(key, value)\n--\n\nA tag of the whole run." },
     { "param", py_param, METH_VARARGS,
       "param(key, value)\n--\n\nA parameter of the whole run: batch size, model …" },
