@@ -5,10 +5,11 @@ import inspect
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGE, SONDE, environment, python
+from conftest import PACKAGE, SONDE, SOURCE, environment, python
 
 import sonde
 from sonde import _sonde
@@ -77,6 +78,36 @@ def test_examples_in_docstrings_are_valid_python():
         block = [line[4:] for line in doc.splitlines() if line.startswith("    ")]
         if block:
             ast.parse("\n".join(block))
+
+
+def test_a_wheel_brings_everything(tmp_path):
+    """Installed without network into an empty folder, with its own command."""
+    words = ["/usr/bin/python3", SOURCE / "tools" / "wheel", tmp_path / "wheels"]
+    env = environment(SONDE_BUILD=SONDE.parent)
+    subprocess.run([*map(str, words)], check=True, env=env, capture_output=True)
+    number = "%d%d" % sys.version_info[:2]
+    (wheel,) = (tmp_path / "wheels").glob(f"*-cp{number}-cp{number}-*.whl")
+    site = tmp_path / "site"
+    pip = ["-m", "pip", "install", "--no-index", "--no-deps", "--target", site, wheel]
+    if python("-m", "pip", "--version", check=False).returncode == 0:
+        python(*pip)
+    else:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(site)
+        os.chmod(site / "sonde" / "bin" / "sonde", 0o755)
+    script = (
+        "import sonde, sys, pathlib; assert str(pathlib.Path(sonde.__file__)).startswith("
+        "sys.argv[1]); from sonde._command import find; assert find().startswith(sys.argv[1])\n"
+        "with sonde.session(output='run') as s:\n with sonde.zone('z'): pass\n"
+        "assert s.report().operation('z')['count'] == 1"
+    )
+    env = environment(PYTHONPATH=site, PATH="/usr/bin:/bin")
+    python("-c", script, site, cwd=tmp_path, env=env)
+    done = python("-m", "sonde", "--version", env=env)
+    assert done.stdout == f"sonde {sonde.__version__}\n"
+    out = subprocess.run(["ldd", site / "sonde" / "bin" / "sonde"], capture_output=True, text=True)
+    own = [line for line in out.stdout.splitlines() if str(site) in line]
+    assert any("jansson" in line for line in own)
 
 
 def test_the_package_under_test_is_ours():
