@@ -1,6 +1,9 @@
 # timeout: 600
 """Two million zones later the process is as large as before."""
 
+import sys
+
+import pytest
 from conftest import python
 
 SCRIPT = """
@@ -80,6 +83,76 @@ def test_no_growth_while_recording(tmp_path):
 
 def test_no_growth_while_off(tmp_path):
     check(tmp_path, "off", 400_000)
+
+
+REFERENCES = """
+import asyncio, gc, sys, sonde
+
+@sonde.profile
+def f(x): return x
+
+@sonde.profile
+def g(): yield 1
+
+@sonde.profile
+async def c():
+    with sonde.zone("in"): await asyncio.sleep(0)
+
+@sonde.profile
+async def a():
+    yield 1
+
+def refused(call, *args, **more):
+    try:
+        call(*args, **more)
+    except (TypeError, ValueError):
+        pass
+
+def everything(n):
+    z = sonde.zone("z")
+    for i in range(n):
+        with z, sonde.zone("a", phase="forward", t=1), sonde.zone("b"): f(i)
+        sonde.begin("b"); sonde.end()
+        list(g())
+        with sonde.operation("o", component="k", t=1) as op: op.metrics["x"] = 1
+        refused(sonde.zone, "q", phase="no")
+        refused(sonde.zone, "q", component=3)
+        refused(sonde.end, 3)
+        refused(sonde.Zone)
+        @sonde.profile
+        def local(): pass
+        local()
+        sonde.value("v", 1); sonde.counter("c", 1); sonde.metric("m", 1); sonde.mark("m")
+        sonde.step(3); sonde.tag("t", i % 2); sonde.param("p", 1)
+        span = sonde.Span(z); span.begin(); span.suspend(); span.end()
+    async def many():
+        for _ in range(n):
+            await c()
+            assert [x async for x in a()] == [1]
+    asyncio.run(many())
+
+sonde.session(output=sys.argv[1], enable_performance_monitoring=False,
+              generate_reports=False, memory_snapshots=False).start()
+everything(100)
+counts = []
+for n in (100, 1000):
+    gc.collect()
+    before = sys.gettotalrefcount()
+    everything(n)
+    gc.collect()
+    counts.append(sys.gettotalrefcount() - before)
+assert abs(counts[1] - counts[0]) < 100, counts
+print(counts)
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(sys, "gettotalrefcount"), reason="not a debug build of Python"
+)
+def test_a_debug_interpreter_counts_no_reference_more(tmp_path):
+    script = tmp_path / "s.py"
+    script.write_text(REFERENCES)
+    python(script, tmp_path / "run", timeout=300)
 
 
 def test_the_development_mode_finds_nothing(tmp_path):
