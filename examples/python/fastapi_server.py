@@ -1,8 +1,8 @@
 """A FastAPI service that watches its own latency.
 
-    pip install fastapi uvicorn sonde
-    uvicorn fastapi_server:app
-    curl localhost:8000/report
+pip install fastapi uvicorn sonde
+uvicorn fastapi_server:app
+curl localhost:8000/report
 """
 
 import asyncio

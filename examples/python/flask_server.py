@@ -1,8 +1,8 @@
 """A Flask service that watches its own latency.
 
-    pip install flask sonde
-    flask --app flask_server run
-    curl localhost:5000/report
+pip install flask sonde
+flask --app flask_server run
+curl localhost:5000/report
 """
 
 import time

@@ -15,7 +15,7 @@ nanoseconds and records nothing. Neither torch nor numpy is needed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._command import CommandError
 from ._config import Config, ConfigError
@@ -45,6 +45,19 @@ from ._sonde import (
     value,
     zone,
 )
+
+if TYPE_CHECKING:
+    from ._bench import BenchResult, bench, profile_code
+    from ._model import (
+        ProfilingContext,
+        memory_breakdown,
+        profile_backward,
+        profile_forward,
+        profile_training_step,
+    )
+    from ._pipeline import profile_loader, profile_preprocessing, profile_training
+    from ._regression import RegressionError, check_regression
+    from ._requests import RequestMonitor, requests
 
 standard = Config.standard
 lightweight = Config.lightweight
@@ -127,5 +140,5 @@ __all__ = [
     "thread_name",
     "value",
     "zone",
-    *_LATER,
 ]
+__all__ += list(_LATER)  # noqa: PLE0605

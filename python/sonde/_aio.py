@@ -27,7 +27,7 @@ def current_task() -> Optional["asyncio.Task[Any]"]:
 
 
 def _run(self: asyncio.events.Handle) -> None:
-    task = getattr(self._callback, "__self__", None)
+    task = getattr(self._callback, "__self__", None)  # type: ignore[attr-defined]
     _resumed(task)
     try:
         return _original(self)

@@ -159,7 +159,9 @@ class CodeProfile:
         return [f for f in self.functions if f["share"] >= 0.1]
 
 
-def _functions(profiler: cProfile.Profile, depth: int, least_s: float) -> list[dict[str, Any]]:
+def _functions(
+    profiler: cProfile.Profile, depth: int, least_s: float
+) -> list[dict[str, Any]]:
     stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     whole = sum(row[2] for row in stats.values()) or 1.0
     found = [
@@ -221,8 +223,8 @@ def profile_code(
 ) -> CodeProfile:
     """Call `function` once and say which functions took the time.
 
-        found = sonde.profile_code(prepare, data)
-        print(found.result, found.bottleneck_functions, found.recommendations)
+    found = sonde.profile_code(prepare, data)
+    print(found.result, found.bottleneck_functions, found.recommendations)
     """
     from ._config import Config
 

@@ -69,7 +69,9 @@ def ask(*arguments: Any, timeout: Optional[float] = None) -> str:
     except OSError as error:
         raise CommandError(f"cannot run {words[0]!r}: {error.strerror}") from error
     if done.returncode not in (0, 1):
-        raise CommandError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+        raise CommandError(
+            f"{' '.join(words)}: {done.stderr.strip() or done.returncode}"
+        )
     return done.stdout
 
 

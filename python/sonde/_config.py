@@ -22,7 +22,9 @@ _OPTIMISER = "used by sonde.optimize, which does not exist yet"
 
 
 def _switch(default: Any, text: str, pending: Optional[str] = None) -> Any:
-    return dataclasses.field(default=default, metadata={"text": text, "pending": pending})
+    return dataclasses.field(
+        default=default, metadata={"text": text, "pending": pending}
+    )
 
 
 class ConfigError(ValueError):
@@ -207,7 +209,9 @@ class Config:
         """All fields with default and meaning, one per line."""
         lines = []
         for f in dataclasses.fields(cls):
-            later = f" (not yet: {f.metadata['pending']})" if f.metadata["pending"] else ""
+            later = (
+                f" (not yet: {f.metadata['pending']})" if f.metadata["pending"] else ""
+            )
             lines.append(f"{f.name} = {f.default!r}: {f.metadata['text']}{later}")
         return "\n".join(lines)
 
@@ -256,7 +260,12 @@ _PHASES = {
     "profile_gradient_computation": "gradient",
 }
 
-_INTERVALS = {"monitor_interval", "memory_interval", "system_interval", "monitoring_interval"}
+_INTERVALS = {
+    "monitor_interval",
+    "memory_interval",
+    "system_interval",
+    "monitoring_interval",
+}
 
 
 def _unknown(name: str, known: list[str]) -> str:
@@ -266,22 +275,33 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _checked(field: "dataclasses.Field[Any]", value: Any) -> Any:
+    """The value in the field's type; ConfigError when it cannot be."""
     kind = type(field.default)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if kind is str and hasattr(value, "__fspath__"):
         value = str(value.__fspath__())
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+    if type(value) is not kind:
         raise ConfigError(
             f"Config.{field.name} must be {kind.__name__}, "
             f"not {type(value).__name__} ({value!r})"
         )
-    if field.name == "profile_level" and value not in LEVELS:
+    if field.name == "profile_level":
+        _check_level(value)
+    elif kind in (int, float):
+        _check_number(field.name, value)
+    return value
+
+
+def _check_level(value: str) -> None:
+    if value not in LEVELS:
         near = difflib.get_close_matches(value, LEVELS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ConfigError(f"profile_level must be one of {', '.join(LEVELS)}{hint}")
-    if kind in (int, float) and value < 0:
-        raise ConfigError(f"Config.{field.name} cannot be negative ({value!r})")
-    if field.name in _INTERVALS and value < 0.01:
-        raise ConfigError(f"Config.{field.name} must be at least 0.01 s ({value!r})")
-    return value
+
+
+def _check_number(name: str, value: float) -> None:
+    if not value >= 0:  # NaN neither
+        raise ConfigError(f"Config.{name} cannot be negative ({value!r})")
+    if name in _INTERVALS and value < 0.01:
+        raise ConfigError(f"Config.{name} must be at least 0.01 s ({value!r})")

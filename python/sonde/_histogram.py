@@ -79,7 +79,10 @@ class Hour:
         self.words = [0] * WORDS
 
     def add(self, slot: Any) -> None:
-        most = (max(self.words[_MAX], slot[_MAX]), max(self.words[_MAX_USER], slot[_MAX_USER]))
+        most = (
+            max(self.words[_MAX], slot[_MAX]),
+            max(self.words[_MAX_USER], slot[_MAX_USER]),
+        )
         self.words = [a + b for a, b in zip(self.words, slot)]
         self.words[_MAX], self.words[_MAX_USER] = most
 

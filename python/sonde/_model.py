@@ -104,11 +104,15 @@ def _storage(tensor: Any) -> int:
     return int(get().data_ptr())
 
 
-def _activations(model: Any, batch: Any, loss_fn: Optional[LossFunction]) -> tuple[int, Any]:
+def _activations(
+    model: Any, batch: Any, loss_fn: Optional[LossFunction]
+) -> tuple[int, Any]:
     """Bytes the forward pass keeps for the backward pass, and the loss."""
     import torch
 
-    own = {_storage(p) for p in model.parameters()} | {_storage(b) for b in model.buffers()}
+    own = {_storage(p) for p in model.parameters()} | {
+        _storage(b) for b in model.buffers()
+    }
     kept: dict[int, int] = {}
 
     def pack(tensor: Any) -> Any:
@@ -157,13 +161,17 @@ def memory_breakdown(
         activations, loss = _activations(model, batch, loss_fn)
         loss.backward()
         synchronize()
-        gradients = sum(_bytes(p.grad) for p in model.parameters() if p.grad is not None)
+        gradients = sum(
+            _bytes(p.grad) for p in model.parameters() if p.grad is not None
+        )
     parts: dict[str, Optional[float]] = {
         "parameters": sum(map(_bytes, model.parameters())) / MIB,
         "buffers": sum(map(_bytes, model.buffers())) / MIB,
         "forward_activations": activations / MIB,
         "gradients": gradients / MIB,
-        "optimizer_state": None if optimizer is None else _optimizer_bytes(optimizer) / MIB,
+        "optimizer_state": None
+        if optimizer is None
+        else _optimizer_bytes(optimizer) / MIB,
     }
     parts["total"] = sum(value for value in parts.values() if value is not None)
     parts["activations"] = parts["forward_activations"]
@@ -202,7 +210,9 @@ class ProfilingContext:
         numpy = sys.modules.get("numpy")
         self._numpy = numpy.random.get_state() if numpy is not None else None
         self._torch = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
+        self._cuda = (
+            torch.cuda.get_rng_state_all() if torch.cuda.is_available() else None
+        )
         cudnn = torch.backends.cudnn
         self._cudnn = (cudnn.deterministic, cudnn.benchmark)
 

@@ -143,11 +143,11 @@ def _series(kind: str) -> dict[str, Callable[[], Optional[float]]]:
 class Monitor:
     """Samples over time: start(), stop(), `data`.
 
-        monitor = sonde.Monitor(interval=0.5)
-        monitor.start()
-        train()
-        monitor.stop()
-        print(monitor.summary()["cpu_percent"]["max"])
+    monitor = sonde.Monitor(interval=0.5)
+    monitor.start()
+    train()
+    monitor.stop()
+    print(monitor.summary()["cpu_percent"]["max"])
     """
 
     def __init__(
@@ -189,14 +189,18 @@ class Monitor:
                     del due[kind]
                     continue
                 due[kind] = now + self._every[kind]
-            if self._stop.wait(max(0.0, min(due.values(), default=0.0) - time.monotonic())):
+            if self._stop.wait(
+                max(0.0, min(due.values(), default=0.0) - time.monotonic())
+            ):
                 return
 
     def start(self) -> None:
         """Begin; starting twice does nothing."""
         if self._thread is None and self._every:
             self._stop.clear()
-            self._thread = threading.Thread(target=self._run, name="sonde-monitor", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, name="sonde-monitor", daemon=True
+            )
             self._thread.start()
 
     def stop(self) -> None:

@@ -54,7 +54,7 @@ def _shown(session: Session) -> Any:
 def shell_display(report: Report) -> None:
     from IPython.display import display
 
-    display(report)
+    display(report)  # type: ignore[no-untyped-call,unused-ignore]
 
 
 def load(shell: Any) -> None:

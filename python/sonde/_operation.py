@@ -7,7 +7,7 @@ import inspect
 import resource
 import sys
 import time
-from typing import Any, Callable, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
 
 from . import _gpu, _sonde
 from ._profile import zone_of
@@ -85,7 +85,7 @@ class _AwaitingRecord:
         return time.perf_counter() - self._start
 
 
-class Metrics(dict):
+class Metrics(Dict[str, Any]):
     """Custom metrics of an operation. Numbers are recorded as they are set; anything else
     is kept in the record alone."""
 

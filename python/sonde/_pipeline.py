@@ -31,7 +31,7 @@ class _Metrics:
             raise KeyError(key) from None
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)  # type: ignore[call-overload]
+        return asdict(self)  # type: ignore[call-overload,no-any-return,unused-ignore]
 
 
 # ---- What a batch is -------------------------------------------------------------------
@@ -354,14 +354,18 @@ def profile_training(
 def _save(model: Any, optimizer: Optional[Any]) -> tuple[Any, Any, list[Any]]:
     gradients = [None if p.grad is None else p.grad.clone() for p in model.parameters()]
     state = copy.deepcopy(model.state_dict())
-    return state, copy.deepcopy(optimizer.state_dict()) if optimizer else None, gradients
+    return (
+        state,
+        copy.deepcopy(optimizer.state_dict()) if optimizer else None,
+        gradients,
+    )
 
 
-def _restore(model: Any, optimizer: Optional[Any], saved: tuple[Any, Any, list[Any]]) -> None:
+def _restore(
+    model: Any, optimizer: Optional[Any], saved: tuple[Any, Any, list[Any]]
+) -> None:
     model.load_state_dict(saved[0])
     if optimizer is not None:
         optimizer.load_state_dict(saved[1])
     for parameter, gradient in zip(model.parameters(), saved[2]):
         parameter.grad = gradient
-
-

@@ -35,7 +35,9 @@ def _place(function: Callable[..., Any]) -> dict[str, Any]:
     return {"_file": code.co_filename, "_line": code.co_firstlineno}
 
 
-def zone_of(function: Callable[..., Any], name: Optional[str] = None, **more: Any) -> Zone:
+def zone_of(
+    function: Callable[..., Any], name: Optional[str] = None, **more: Any
+) -> Zone:
     """The zone that stands for a function, with its file and line."""
     name = name or getattr(function, "__qualname__", None) or repr(function)
     return zone(name.replace(".<locals>", ""), **_place(function), **more)
@@ -131,7 +133,11 @@ def profile(function: Union[None, str, Callable[..., Any]] = None, **more: Any) 
         return zone(function, **more)
     if function is None:
         return lambda f: profile(f, **more)
-    inner = function.__func__ if isinstance(function, (classmethod, staticmethod)) else function
+    inner = (
+        function.__func__
+        if isinstance(function, (classmethod, staticmethod))
+        else function
+    )
     if isinstance(inner, type) or not callable(inner):
         return wrap(inner, zone("?"))  # says what is wrong
     return wrap(function, zone_of(inner, **more))

@@ -63,7 +63,9 @@ def read_baseline(path: PathLike) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except json.JSONDecodeError as error:
-        raise ValueError(f"baseline {os.fspath(path)!r} is not JSON: {error}") from error
+        raise ValueError(
+            f"baseline {os.fspath(path)!r} is not JSON: {error}"
+        ) from error
     if not isinstance(data, dict):
         raise ValueError(f"baseline {os.fspath(path)!r} must be a JSON object")
     return data
@@ -120,7 +122,9 @@ class RegressionCheck:
             self.on_regression(self.result)
         return self.result
 
-    def run(self, function: Callable[[], Any], runs: int = 5, warmup: int = 1) -> Comparison:
+    def run(
+        self, function: Callable[[], Any], runs: int = 5, warmup: int = 1
+    ) -> Comparison:
         """Time the function several times instead of a block once."""
         times = []
         for i in range(warmup + runs):

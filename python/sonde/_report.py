@@ -23,10 +23,10 @@ def _write(text: str, path: Optional[PathLike]) -> str:
 class Report:
     """What a run was: phases, operations, bottlenecks, recommendations.
 
-        report = sonde.Report.of("@last")
-        for b in report.bottlenecks:
-            print(b["severity"], b["description"])
-        report.to_csv("operations.csv")
+    report = sonde.Report.of("@last")
+    for b in report.bottlenecks:
+        print(b["severity"], b["description"])
+    report.to_csv("operations.csv")
     """
 
     def __init__(self, data: dict[str, Any], source: Optional[str] = None) -> None:
@@ -93,7 +93,9 @@ class Report:
         """By name over all paths: calls, calls per second, total and average seconds."""
         found: dict[str, dict[str, Any]] = {}
         for o in self.operations:
-            m = found.setdefault(o["name"], {"count": 0, "total_s": 0.0, "calls_per_s": 0.0})
+            m = found.setdefault(
+                o["name"], {"count": 0, "total_s": 0.0, "calls_per_s": 0.0}
+            )
             m["count"] += o["count"]
             m["total_s"] += o["total_s"] or 0.0
             m["calls_per_s"] += o["calls_per_s"] or 0.0
@@ -132,11 +134,15 @@ class Report:
         return self._data
 
     def to_json(self, path: Optional[PathLike] = None, indent: int = 2) -> str:
-        return _write(json.dumps(self._data, indent=indent, ensure_ascii=False) + "\n", path)
+        return _write(
+            json.dumps(self._data, indent=indent, ensure_ascii=False) + "\n", path
+        )
 
     def to_csv(self, path: Optional[PathLike] = None) -> str:
         """The operations, one row per call path."""
-        columns = [k for k in self.operations[0] if k != "custom"] if self.operations else []
+        columns = (
+            [k for k in self.operations[0] if k != "custom"] if self.operations else []
+        )
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
@@ -167,10 +173,18 @@ class Report:
 
     def _repr_html_(self) -> str:
         """For notebooks: verdict, phases, the operations that took longest."""
-        phases = [(p["phase"], _seconds(p["total_s"]), _share(p["share"])) for p in self.phases]
+        phases = [
+            (p["phase"], _seconds(p["total_s"]), _share(p["share"]))
+            for p in self.phases
+        ]
         top = sorted(self.operations, key=lambda o: -(o["total_s"] or 0.0))[:12]
         rows = [
-            (" › ".join(o["path"]), o["count"], _seconds(o["total_s"]), _seconds(o["self_s"]))
+            (
+                " › ".join(o["path"]),
+                o["count"],
+                _seconds(o["total_s"]),
+                _seconds(o["self_s"]),
+            )
             for o in top
         ]
         head = html.escape(str(self.verdict or "Sonde report"))

@@ -28,7 +28,16 @@ import tempfile
 import time
 import weakref
 from pathlib import Path
-from typing import Any, Awaitable, Callable, Iterable, Iterator, Optional, TypeVar, Union
+from typing import (
+    Any,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Optional,
+    TypeVar,
+    Union,
+)
 
 from . import _sonde
 from ._histogram import Hour, HourFile, read_hours
@@ -76,7 +85,9 @@ class Request:
             return
         self.answered()
         self._span.end()
-        waited = 0.0 if self._arrived is None else max(0.0, self.start_s - self._arrived)
+        waited = (
+            0.0 if self._arrived is None else max(0.0, self.start_s - self._arrived)
+        )
         self.user_facing_latency = waited + time.perf_counter() - self._start
         self.failed = failed
         self._monitor._finished(self)
@@ -162,7 +173,10 @@ class RequestMonitor:
         return self._memory_at[1]
 
     def _finished(self, request: Request) -> None:
-        user, internal = request.user_facing_latency or 0.0, request.internal_latency or 0.0
+        user, internal = (
+            request.user_facing_latency or 0.0,
+            request.internal_latency or 0.0,
+        )
         violation = user > self.sla_s
         try:
             hour = int(request.start_s // 3600)
@@ -177,11 +191,16 @@ class RequestMonitor:
             except Exception:
                 self.logger.exception("sonde: on_violation failed")
 
-    def log_metrics(self, internal_s: float, user_facing_s: float, failed: bool = False) -> None:
+    def log_metrics(
+        self, internal_s: float, user_facing_s: float, failed: bool = False
+    ) -> None:
         """Count a request that was timed elsewhere."""
         request = Request(self, "request", None, None)
         request.start_s = time.time()
-        request.internal_latency, request.user_facing_latency = internal_s, user_facing_s
+        request.internal_latency, request.user_facing_latency = (
+            internal_s,
+            user_facing_s,
+        )
         request.failed = failed
         self._finished(request)
 
@@ -197,11 +216,13 @@ class RequestMonitor:
         `arrived` is when it reached the first of our machines, seconds since the epoch."""
         return Request(self, name, request_id, arrived)
 
-    def profile(self, function: Optional[F] = None, *, name: Optional[str] = None) -> Any:
+    def profile(
+        self, function: Optional[F] = None, *, name: Optional[str] = None
+    ) -> Any:
         """Decorator of a handler, plain or async."""
         if function is None:
             return lambda f: self.profile(f, name=name)
-        label = name or getattr(function, "__qualname__", "request")
+        label: str = name or getattr(function, "__qualname__", "") or "request"
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -281,7 +302,9 @@ class _Sent:
 class WsgiMiddleware:
     """Counts each request of a WSGI application; server errors (5xx) are failures."""
 
-    def __init__(self, monitor: RequestMonitor, app: Callable[..., Iterable[bytes]]) -> None:
+    def __init__(
+        self, monitor: RequestMonitor, app: Callable[..., Iterable[bytes]]
+    ) -> None:
         self.monitor, self.app = monitor, app
 
     def __call__(
@@ -309,7 +332,9 @@ class WsgiMiddleware:
 class AsgiMiddleware:
     """Counts each HTTP request of an ASGI application; 5xx and exceptions are failures."""
 
-    def __init__(self, monitor: RequestMonitor, app: Callable[..., Awaitable[Any]]) -> None:
+    def __init__(
+        self, monitor: RequestMonitor, app: Callable[..., Awaitable[Any]]
+    ) -> None:
         self.monitor, self.app = monitor, app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -348,6 +373,6 @@ def requests(
 ) -> RequestMonitor:
     """A monitor of requests; see RequestMonitor.
 
-        monitor = sonde.requests(sla_s=2.0, on_violation=lambda r: print(r["name"]))
+    monitor = sonde.requests(sla_s=2.0, on_violation=lambda r: print(r["name"]))
     """
     return RequestMonitor(sla_s, on_violation, directory, logger)

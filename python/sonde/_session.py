@@ -55,7 +55,9 @@ class Session:
         **fields: Any,
     ) -> None:
         if config is not None and not isinstance(config, Config):
-            raise TypeError(f"session() wants a sonde.Config, not {type(config).__name__}")
+            raise TypeError(
+                f"session() wants a sonde.Config, not {type(config).__name__}"
+            )
         given = {} if config is None else config.to_dict()
         self.config = Config(**{**given, **fields})
         self._in_store = config is None and "profile_dir" not in fields
@@ -91,7 +93,9 @@ class Session:
         if self._in_store:
             return None
         stamp = time.strftime("%Y%m%d-%H%M%S")
-        return os.path.join(self.config.profile_dir, f"{self.name or 'run'}-{stamp}-{os.getpid()}")
+        return os.path.join(
+            self.config.profile_dir, f"{self.name or 'run'}-{stamp}-{os.getpid()}"
+        )
 
     def _start_recorder(self) -> None:
         if _sonde.session_active():
@@ -135,7 +139,9 @@ class Session:
             return
         intervals = {"system": self.config.system_interval}
         if self.config.detailed_memory:
-            intervals["memory"] = min(self.config.memory_interval, self.config.interval())
+            intervals["memory"] = min(
+                self.config.memory_interval, self.config.interval()
+            )
         self.monitor = Monitor(sorted(kinds), self.config.interval(), intervals)
         self.monitor.start()
 
@@ -163,7 +169,9 @@ class Session:
                 self._report = self._read()
                 self._save(self._report)
                 if config.log_metrics:
-                    self.logger.info("sonde: %s (%s)", self._report.verdict, self.directory)
+                    self.logger.info(
+                        "sonde: %s (%s)", self._report.verdict, self.directory
+                    )
                 if config.log_precision:
                     for p in self._report.to_dict().get("provenance") or []:
                         self.logger.info("sonde: %s", p)
@@ -211,7 +219,10 @@ class Session:
                 self.snapshots.append((time.time(), op.name, op.mem_after_mb))
         if config.log_memory_usage:
             self.logger.info("sonde: %s: %s MiB", op.name, op.mem_after_mb)
-        if config.real_time_monitoring and (op.duration or 0.0) > config.alert_threshold:
+        if (
+            config.real_time_monitoring
+            and (op.duration or 0.0) > config.alert_threshold
+        ):
             text = f"operation {op.name!r} took {op.duration:.2f} s"
             for callback in self._alerts:
                 try:

@@ -31,7 +31,11 @@ def sonde_regression(request: Any) -> Callable[..., RegressionCheck]:
     """Makes a check of this test: `sonde_regression(name=None, threshold=0.2, …)`."""
     config = request.config
     baseline = config.getoption("--sonde-baseline")
-    path = Path(baseline) if baseline else Path(str(config.rootpath)) / "sonde-baseline.json"
+    path = (
+        Path(baseline)
+        if baseline
+        else Path(str(config.rootpath)) / "sonde-baseline.json"
+    )
     update = "always" if config.getoption("--sonde-update") else "missing"
 
     def check(

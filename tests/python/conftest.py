@@ -40,7 +40,9 @@ def python(*arguments, check=True, timeout=120, **options):
         **options,
     )
     if check and done.returncode != 0:
-        raise AssertionError(f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
+        raise AssertionError(
+            f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        )
     return done
 
 
@@ -69,7 +71,9 @@ class Answer:
         return {tuple(o["path"]): o["count"] for o in self.data["operations"]}
 
     def phase(self, name):
-        return next((p["total_s"] for p in self.data["phases"] if p["phase"] == name), 0.0)
+        return next(
+            (p["total_s"] for p in self.data["phases"] if p["phase"] == name), 0.0
+        )
 
     def balanced(self):
         return all(o["unbalanced"] == 0 for o in self.data["operations"]) and (

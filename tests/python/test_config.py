@@ -81,7 +81,12 @@ def test_fields_without_effect_say_so():
     assert "sonde run" in pending["track_allocations"]
     assert "optimize" in pending["num_workers"]
     assert "track_allocations" not in sonde.Config(track_allocations=False).pending()
-    effective = {"enable_profiling", "profile_forward_pass", "track_memory", "export_to_csv"}
+    effective = {
+        "enable_profiling",
+        "profile_forward_pass",
+        "track_memory",
+        "export_to_csv",
+    }
     assert not effective & set(pending)
     for field in dataclasses.fields(sonde.Config):
         assert field.metadata["text"] and field.name in sonde.Config.describe()

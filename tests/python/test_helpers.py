@@ -97,13 +97,18 @@ def torch():
 def model(torch):
     torch.manual_seed(0)
     return torch.nn.Sequential(
-        torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Dropout(0.5), torch.nn.Linear(32, 4)
+        torch.nn.Linear(16, 32),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.5),
+        torch.nn.Linear(32, 4),
     )
 
 
 @pytest.fixture
 def loader(torch):
-    data = torch.utils.data.TensorDataset(torch.randn(64, 16), torch.randint(0, 4, (64,)))
+    data = torch.utils.data.TensorDataset(
+        torch.randn(64, 16), torch.randint(0, 4, (64,))
+    )
     return torch.utils.data.DataLoader(data, batch_size=8)
 
 
@@ -113,7 +118,9 @@ def test_a_torch_loader_has_memory_and_samples(loader):
     assert metrics.avg_memory_per_batch == pytest.approx((8 * 16 * 4 + 8 * 8) / 2**20)
 
 
-def test_training_is_profiled_by_phase_and_leaves_the_model_as_it_was(torch, model, loader):
+def test_training_is_profiled_by_phase_and_leaves_the_model_as_it_was(
+    torch, model, loader
+):
     optimizer = torch.optim.Adam(model.parameters())
     before = [p.detach().clone() for p in model.parameters()]
     model.eval()
@@ -197,7 +204,11 @@ def test_the_context_gives_the_same_numbers_twice_and_restores_everything(torch,
     numpy = pytest.importorskip("numpy")
     model.train()
     model[0].eval()
-    states = (random.getstate(), torch.get_rng_state(), numpy.random.get_state()[1].tolist())
+    states = (
+        random.getstate(),
+        torch.get_rng_state(),
+        numpy.random.get_state()[1].tolist(),
+    )
 
     def numbers():
         with sonde.ProfilingContext(model, seed=42):
@@ -207,7 +218,11 @@ def test_the_context_gives_the_same_numbers_twice_and_restores_everything(torch,
 
     assert numbers() == numbers()
     assert model.training and model[2].training and not model[0].training
-    after = (random.getstate(), torch.get_rng_state(), numpy.random.get_state()[1].tolist())
+    after = (
+        random.getstate(),
+        torch.get_rng_state(),
+        numpy.random.get_state()[1].tolist(),
+    )
     assert states[0] == after[0] and torch.equal(states[1], after[1])
     assert states[2] == after[2]
     with sonde.ProfilingContext(model, eval_mode=False):

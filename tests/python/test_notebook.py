@@ -17,7 +17,13 @@ def kernel(tmp_path):
     manager = jupyter_client.KernelManager(kernel_name="python3")
     import sys
 
-    manager.kernel_cmd = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    manager.kernel_cmd = [
+        sys.executable,
+        "-m",
+        "ipykernel_launcher",
+        "-f",
+        "{connection_file}",
+    ]
     manager.start_kernel(cwd=str(tmp_path), env=environment(HOME=str(tmp_path)))
     client = manager.client()
     client.start_channels()

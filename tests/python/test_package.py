@@ -27,8 +27,20 @@ def test_python_m_sonde_is_the_command():
 
 
 def test_python_m_sonde_run_runs_programs(tmp_path):
-    words = ("-m", "sonde", "run", "-q", "-o", tmp_path / "r", "--", sys.executable, "-c")
-    done = python(*words, "import sonde, sys; sys.exit(7 * sonde.recording())", check=False)
+    words = (
+        "-m",
+        "sonde",
+        "run",
+        "-q",
+        "-o",
+        tmp_path / "r",
+        "--",
+        sys.executable,
+        "-c",
+    )
+    done = python(
+        *words, "import sonde, sys; sys.exit(7 * sonde.recording())", check=False
+    )
     assert done.returncode == 7
 
 
@@ -51,7 +63,9 @@ def test_every_public_name_exists_and_has_a_docstring():
 def test_the_stubs_name_what_the_extension_has():
     stub = Path(sonde.__file__).parent / "_sonde.pyi"
     tree = ast.parse(stub.read_text())
-    stubbed = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    stubbed = {
+        n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))
+    }
     stubbed |= {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign)}
     real = {n for n in dir(_sonde) if not n.startswith("__")} | {"__version__"}
     assert stubbed == real
@@ -105,7 +119,9 @@ def test_a_wheel_brings_everything(tmp_path):
     python("-c", script, site, cwd=tmp_path, env=env)
     done = python("-m", "sonde", "--version", env=env)
     assert done.stdout == f"sonde {sonde.__version__}\n"
-    out = subprocess.run(["ldd", site / "sonde" / "bin" / "sonde"], capture_output=True, text=True)
+    out = subprocess.run(
+        ["ldd", site / "sonde" / "bin" / "sonde"], capture_output=True, text=True
+    )
     own = [line for line in out.stdout.splitlines() if str(site) in line]
     assert any("jansson" in line for line in own)
 

@@ -85,7 +85,15 @@ def test_the_pytest_fixture(tmp_path):
     from conftest import environment
 
     def go(seconds, *options):
-        words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "sonde.pytest_plugin")
+        words = (
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "sonde.pytest_plugin",
+        )
         env = environment(T=seconds)
         return python(*words, *options, check=False, cwd=tmp_path, env=env).returncode
 

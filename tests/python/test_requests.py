@@ -52,7 +52,9 @@ def test_percentiles_are_within_a_percent(monitor):
     assert report["average_latency"] == pytest.approx(sum(times) / len(times), rel=1e-3)
     for key, q in (("p50_latency", 0.50), ("p95_latency", 0.95), ("p99_latency", 0.99)):
         assert report[key] == pytest.approx(times[int(q * len(times)) - 1], rel=0.011)
-    assert report["internal"]["p50_s"] == pytest.approx(report["p50_latency"] / 2, rel=0.025)
+    assert report["internal"]["p50_s"] == pytest.approx(
+        report["p50_latency"] / 2, rel=0.025
+    )
 
 
 def test_buckets_cover_nanoseconds_to_days():
@@ -147,7 +149,9 @@ def test_the_proxys_header_counts_as_waiting(monitor):
     now = time.time()
     for text in (f"t={now:.3f}", f"{now * 1e3:.0f}", f"t={now * 1e6:.0f}"):
         assert arrival(text) == pytest.approx(now, abs=0.01)
-    assert arrival("nonsense") is None and arrival(None) is None and arrival("5") is None
+    assert (
+        arrival("nonsense") is None and arrival(None) is None and arrival("5") is None
+    )
     with monitor.request("x", arrived=time.time() - 1) as request:
         pass
     assert request.user_facing_latency >= 1 > request.internal_latency
@@ -197,7 +201,9 @@ def test_asgi_counts_http_and_leaves_the_rest_alone(monitor):
 
     async def main():
         await monitor.asgi(app)({"type": "lifespan"}, None, send)
-        await monitor.asgi(app)({"type": "http", "method": "GET", "headers": []}, None, send)
+        await monitor.asgi(app)(
+            {"type": "http", "method": "GET", "headers": []}, None, send
+        )
 
     asyncio.run(main())
     assert sent == ["http.response.start", "http.response.body"]
@@ -232,7 +238,9 @@ def test_the_flask_example():
 
 
 def test_the_fastapi_example():
-    pytest.importorskip("fastapi", reason="FastAPI is not installed for this interpreter")
+    pytest.importorskip(
+        "fastapi", reason="FastAPI is not installed for this interpreter"
+    )
     pytest.importorskip("httpx", reason="httpx is not installed for this interpreter")
     from fastapi.testclient import TestClient
 

@@ -151,8 +151,12 @@ def test_snapshots_alerts_and_the_users_logger(caplog):
     alerts = []
     log = logging.getLogger("mine")
     with caplog.at_level(logging.INFO, "mine"):
-        with sonde.session(alert_threshold=0.01, log_memory_usage=True, logger=log) as session:
-            session.add_alert_callback(lambda text, record: alerts.append((text, record)))
+        with sonde.session(
+            alert_threshold=0.01, log_memory_usage=True, logger=log
+        ) as session:
+            session.add_alert_callback(
+                lambda text, record: alerts.append((text, record))
+            )
             session.add_alert_callback(lambda text, record: 1 / 0)
             with sonde.operation("slow"):
                 time.sleep(0.02)

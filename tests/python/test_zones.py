@@ -85,7 +85,9 @@ def test_values_metrics_marks_tags_and_params_reach_the_run(run):
         """
     )
     assert answer["run"]["metrics"]["loss"] == 1.5
-    assert answer["run"]["tags"] == {"team": "x"} and answer["run"]["params"] == {"batch": "32"}
+    assert answer["run"]["tags"] == {"team": "x"} and answer["run"]["params"] == {
+        "batch": "32"
+    }
     assert answer["counters"]["queue"]["last"] == 7
 
 
