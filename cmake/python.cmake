@@ -54,6 +54,16 @@ function(add_extension target include suffix folder)
     add_dependencies(python ${target})
 endfunction()
 
+# What the benchmark compares with (bench/python.py).
+function(add_floor version include suffix)
+    add_library(bench_python_${version} MODULE
+                ${CMAKE_SOURCE_DIR}/bench/python_ext/floor_module.c)
+    target_include_directories(bench_python_${version} SYSTEM PRIVATE ${include})
+    target_compile_options(bench_python_${version} PRIVATE -Wno-missing-field-initializers)
+    set_target_properties(bench_python_${version} PROPERTIES PREFIX "" SUFFIX ${suffix}
+        OUTPUT_NAME python_floor LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench/python)
+endfunction()
+
 set(oldest "")
 foreach(line IN LISTS sonde_pythons)
     string(REPLACE "|" ";" parts "${line}")
@@ -61,6 +71,7 @@ foreach(line IN LISTS sonde_pythons)
     list(GET parts 2 suffix)
     list(GET parts 3 include)
     add_extension(python_${version} ${include} ${suffix} ${sonde_package})
+    add_floor(${version} ${include} ${suffix})
     if(version MATCHES d) # Debian's headers of it are links, which gcc follows too far
         target_compile_definitions(python_${version} PRIVATE Py_DEBUG=1)
     endif()

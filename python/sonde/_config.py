@@ -276,7 +276,8 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def _checked(field: "dataclasses.Field[Any]", value: Any) -> Any:
     """The value in the field's type; ConfigError when it cannot be."""
-    kind = type(field.default)
+    default: Any = field.default
+    kind: Any = type(default)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if kind is str and hasattr(value, "__fspath__"):

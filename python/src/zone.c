@@ -339,10 +339,77 @@ done:
     return zone;
 }
 
+/* ---- The last answers ------------------------------------------------------------
+ *
+ * `zone("x", phase="forward")` in a loop passes the very same objects each time: the
+ * constants of its code. A table of the last calls, compared by address, spares building
+ * the key. Only arguments that cannot change are remembered, and the table owns them, so
+ * that no address is given to another object meanwhile. */
+enum { MEMOS = 256, MEMO_VALUES = 5 }; /* the name and up to four keywords */
+static struct memo {
+    PyObject *zone, *kwnames, *values[MEMO_VALUES];
+} memos[MEMOS];
+
+static struct memo *memo_for(PyObject *name, PyObject *kwnames)
+{
+    uintptr_t mixed = (uintptr_t)name >> 4 ^ (uintptr_t)kwnames >> 6;
+    return &memos[(mixed ^ mixed >> 8) % MEMOS];
+}
+
+static bool memo_holds(const struct memo *m, PyObject *const *args, Py_ssize_t count,
+                       PyObject *kwnames)
+{
+    if (!m->zone || m->kwnames != kwnames)
+        return false;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (m->values[i] != args[i])
+            return false;
+    return true;
+}
+
+static bool is_constant(PyObject *o)
+{
+    return o == Py_None || PyUnicode_CheckExact(o) || PyLong_CheckExact(o) ||
+           PyBool_Check(o) || PyFloat_CheckExact(o);
+}
+
+static void memo_put(struct memo *m, PyObject *zone, PyObject *const *args,
+                     Py_ssize_t count, PyObject *kwnames)
+{
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!is_constant(args[i]))
+            return;
+    const struct memo old = *m;
+    *m = (struct memo){ .zone = new_ref(zone), .kwnames = new_ref(kwnames) };
+    for (Py_ssize_t i = 0; i < count; i++)
+        m->values[i] = new_ref(args[i]);
+    Py_XDECREF(old.zone);
+    Py_XDECREF(old.kwnames);
+    for (size_t i = 0; i < MEMO_VALUES; i++)
+        Py_XDECREF(old.values[i]);
+}
+
+static PyObject *remembered(PyObject *const *args, PyObject *kwnames)
+{
+    const Py_ssize_t count = 1 + PyTuple_Size(kwnames);
+    /* A tuple that only this call holds was made for `**more` and will not come again. */
+    if (count > MEMO_VALUES || Py_REFCNT(kwnames) == 1)
+        return zone_with(args, 1, kwnames);
+    struct memo *m = memo_for(args[0], kwnames);
+    if (SONDE_LIKELY_(memo_holds(m, args, count, kwnames)))
+        return new_ref(m->zone);
+    PyObject *zone = zone_with(args, 1, kwnames);
+    if (zone && Py_TYPE(zone) != zone_type) /* one that stays */
+        memo_put(m, zone, args, count, kwnames);
+    return zone;
+}
+
 PyObject *py_zone(PyObject *module, PyObject *const *args, Py_ssize_t n,
                   PyObject *kwnames)
 {
     (void)module;
+    if (n == 1 && kwnames)
+        return remembered(args, kwnames);
     if (SONDE_LIKELY_(n == 1 && !kwnames && PyUnicode_CheckExact(args[0]))) {
         PyObject *zone = PyDict_GetItemWithError(zones, args[0]);
         if (SONDE_LIKELY_(zone != NULL))
