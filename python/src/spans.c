@@ -5,6 +5,10 @@
  * which is how they find each other. The task is noted besides, when there is one: the
  * hook in sonde._aio tells when a task is put aside and when it goes on, and the spans of
  * the task are suspended and resumed with it.
+ *
+ * A `with` block without an await inside (sonde._awaits) is left before anything else can
+ * run: it stays a zone. It is noted here all the same, so that its end is not taken for
+ * that of a span of the same site around it.
  */
 #include "module.h"
 
@@ -17,33 +21,63 @@ enum { BUCKETS = 1024 };
 struct open_span {
     struct open_span *next_frame, *next_task; /* in their buckets */
     const void *frame;
-    PyObject *task; /* owned; NULL outside tasks */
+    PyObject *task; /* owned; NULL outside tasks and for zones */
+    bool is_zone;
     struct sonde_span span;
 };
 
 size_t spans_open;
 static struct open_span *by_frame[BUCKETS], *by_task[BUCKETS];
 static PyObject *current_task; /* sonde._aio.current_task; NULL until needed */
+static PyObject *body_awaits;  /* sonde._awaits.body_awaits; NULL until needed */
 
 static size_t bucket(const void *p)
 {
     return ((uintptr_t)p >> 4 ^ (uintptr_t)p >> 14) % BUCKETS;
 }
 
-/* The running task, or NULL. Never leaves an exception behind. */
-static PyObject *running_task(void)
+static PyObject *imported(PyObject **place, const char *module_name, const char *name)
 {
-    if (!current_task) {
-        PyObject *module = PyImport_ImportModule("sonde._aio");
-        current_task = module ? PyObject_GetAttrString(module, "current_task") : NULL;
+    if (!*place) {
+        PyObject *module = PyImport_ImportModule(module_name);
+        *place = module ? PyObject_GetAttrString(module, name) : NULL;
         Py_XDECREF(module);
     }
-    PyObject *task = current_task ? PyObject_CallObject(current_task, NULL) : NULL;
-    if (!task)
-        PyErr_Clear();
+    return *place;
+}
+
+/* The running task, or NULL; perhaps with an exception. */
+static PyObject *running_task(void)
+{
+    PyObject *ask = imported(&current_task, "sonde._aio", "current_task");
+    PyObject *task = ask ? PyObject_CallObject(ask, NULL) : NULL;
     if (task == Py_None)
         Py_CLEAR(task);
     return task;
+}
+
+/* Whether the `with` that begins now has an await inside; true when in doubt, perhaps
+ * with an exception. */
+static bool may_be_suspended(void)
+{
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    PyObject *ask = imported(&body_awaits, "sonde._awaits", "body_awaits");
+    PyObject *answer = ask && frame ? PyObject_CallFunctionObjArgs(ask, frame, NULL)
+                                    : NULL;
+    bool may = answer != Py_False;
+    Py_XDECREF(answer);
+    return may;
+}
+
+static void note_open(struct open_span *s)
+{
+    s->next_frame = by_frame[bucket(s->frame)];
+    by_frame[bucket(s->frame)] = s;
+    if (s->task) {
+        s->next_task = by_task[bucket(s->task)];
+        by_task[bucket(s->task)] = s;
+    }
+    spans_open++;
 }
 
 void spans_begin(const void *frame, struct sonde_site *site)
@@ -53,17 +87,19 @@ void spans_begin(const void *frame, struct sonde_site *site)
         return; /* not recorded: better than to fail the program */
     PyObject *type, *value, *traceback; /* a zone in an except block must not lose them */
     PyErr_Fetch(&type, &value, &traceback);
-    s->task = running_task();
-    PyErr_Restore(type, value, traceback);
     s->frame = frame;
-    s->next_frame = by_frame[bucket(frame)];
-    by_frame[bucket(frame)] = s;
-    if (s->task) {
-        s->next_task = by_task[bucket(s->task)];
-        by_task[bucket(s->task)] = s;
+    s->is_zone = !may_be_suspended();
+    if (!s->is_zone)
+        s->task = running_task();
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    note_open(s);
+    if (s->is_zone) {
+        s->span.site = site;
+        sonde_begin(site);
+    } else {
+        sonde_span_begin(&s->span, site);
     }
-    spans_open++;
-    sonde_span_begin(&s->span, site);
 }
 
 static void unlink_task(struct open_span *s)
@@ -84,7 +120,10 @@ bool spans_end(const void *frame, const struct sonde_site *site)
     if (!s)
         return false;
     *at = s->next_frame;
-    sonde_span_end(&s->span);
+    if (s->is_zone)
+        end_zone(s->span.site);
+    else
+        sonde_span_end(&s->span);
     spans_open--;
     if (s->task)
         unlink_task(s);

@@ -55,6 +55,55 @@ def test_the_zones_of_many_tasks_never_tangle(run):
     assert answer.balanced()
 
 
+def test_plain_work_inside_a_coroutine_nests_and_has_a_phase(run):
+    answer = run(
+        """
+        import asyncio, contextlib, time, sonde
+        async def handle(n):
+            with sonde.zone("request"):               # awaits: a span
+                await asyncio.sleep(0)
+                with sonde.zone("model", phase="forward"):
+                    try:
+                        with sonde.zone("layer"):
+                            time.sleep(0.002)
+                    except ValueError:
+                        pass
+                    for _ in range(2):
+                        with sonde.zone("loop"): pass
+                with sonde.zone("same"):
+                    await asyncio.sleep(0)
+                    with sonde.zone("same"):          # plain, inside a span of its name
+                        pass
+                    await asyncio.sleep(0)
+                with sonde.zone("try"):
+                    try:
+                        time.sleep(0)
+                        raise KeyError
+                    except KeyError:
+                        await asyncio.sleep(0)        # an await in a handler inside
+                with sonde.zone("nested"):
+                    with contextlib.suppress(ValueError):
+                        for _ in range(2):
+                            await asyncio.sleep(0)
+                with sonde.zone("comes back"):
+                    return n
+        async def main():
+            assert await asyncio.gather(*(handle(n) for n in range(20))) == list(range(20))
+        asyncio.run(main())
+        """
+    )
+    kinds = {(o["name"], o["kind"]): o["count"] for o in answer["operations"]}
+    for name in ("request", "try", "nested"):
+        assert kinds[name, "span"] == 20 and (name, "zone") not in kinds, name
+    for name in ("model", "layer", "comes back"):
+        assert kinds[name, "zone"] == 20 and (name, "span") not in kinds, name
+    assert kinds["same", "span"] == 20 and kinds["same", "zone"] == 20
+    assert answer.paths()[("model", "layer")] == 20
+    assert answer.paths()[("model", "loop")] == 40
+    assert answer.phase("forward") >= 0.04
+    assert answer.balanced()
+
+
 def test_cancelled_and_failing_tasks_end_their_zones(run):
     answer = run(
         """
