@@ -66,8 +66,9 @@ static PyObject *empty_type(void)
 
 static PyMethodDef methods[] = { { "floor", run_floor, METH_O, NULL },
                                  { NULL, NULL, 0, NULL } };
-static struct PyModuleDef definition = { PyModuleDef_HEAD_INIT, .m_name = "python_floor",
-                                         .m_size = -1, .m_methods = methods };
+static struct PyModuleDef definition = { PyModuleDef_HEAD_INIT,
+                                         .m_name = "python_floor", .m_size = -1,
+                                         .m_methods = methods };
 
 PyMODINIT_FUNC PyInit_python_floor(void);
 PyMODINIT_FUNC PyInit_python_floor(void)

@@ -9,8 +9,7 @@
 #include "module.h"
 
 struct drive {
-    PyObject_HEAD
-    PyObject *target, *span;
+    PyObject_HEAD PyObject *target, *span;
     struct sonde_site *slice; /* NULL: no zone for each stretch */
     int keep;                 /* the span goes on when the target has ended */
 };
@@ -33,9 +32,9 @@ static PyObject *step(struct drive *d, PyObject *method, PyObject *const *args, 
         return NULL;
     if (d->slice)
         sonde_begin(d->slice);
-    PyObject *answer = PyObject_CallMethodObjArgs(d->target, method, n > 0 ? args[0] : NULL,
-                                                  n > 1 ? args[1] : NULL,
-                                                  n > 2 ? args[2] : NULL, NULL);
+    PyObject *answer = PyObject_CallMethodObjArgs(
+        d->target, method, n > 0 ? args[0] : NULL, n > 1 ? args[1] : NULL,
+        n > 2 ? args[2] : NULL, NULL);
     if (d->slice)
         end_zone(d->slice);
     PyObject *type, *value, *traceback;
@@ -63,7 +62,9 @@ static PyObject *drive_throw(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "O|OO:throw", &given[0], &given[1], &given[2]))
         return NULL;
     return step((struct drive *)self, text_throw, given,
-                given[2] ? 3 : given[1] ? 2 : 1);
+                given[2]   ? 3
+                : given[1] ? 2
+                           : 1);
 }
 
 static PyObject *drive_close(PyObject *self, PyObject *unused)

@@ -16,7 +16,7 @@
 
 #include "module.h"
 
-#if !defined(Py_LIMITED_API) && PY_VERSION_HEX >= 0x030B0000 && \
+#if !defined(Py_LIMITED_API) && PY_VERSION_HEX >= 0x030B0000 &&                        \
     PY_VERSION_HEX < 0x030E0000
 #define FRAMES_INTERNAL 1
 #ifndef Py_BUILD_CORE

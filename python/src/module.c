@@ -197,7 +197,8 @@ static PyMethodDef methods[] = {
       "param(key, value)\n--\n\nA parameter of the whole run: batch size, model …" },
     { "thread_name", py_thread_name, METH_VARARGS,
       "thread_name(name)\n--\n\nThe name of this thread in reports." },
-    { "pause", py_pause, METH_NOARGS, "pause()\n--\n\nStop recording in this process." },
+    { "pause", py_pause, METH_NOARGS,
+      "pause()\n--\n\nStop recording in this process." },
     { "resume", py_resume, METH_NOARGS, "resume()\n--\n\nGo on after pause()." },
     { "recording", py_recording, METH_NOARGS,
       "recording()\n--\n\nWhether a zone begun now would be recorded." },
@@ -231,8 +232,9 @@ PyMODINIT_FUNC PyInit__sonde(void)
     PyObject *phases = phase_names();
     if (!phases || PyModule_AddObject(module, "PHASES", phases) < 0 ||
         PyModule_AddStringConstant(module, "__version__", SONDE_VERSION) < 0 ||
-        zone_init(module) < 0 || spans_init(module) < 0 || profiled_init(module) < 0 ||
-        drive_init(module) < 0 || operation_init(module) < 0) {
+        zones_init() < 0 || zone_init(module) < 0 || spans_init(module) < 0 ||
+        profiled_init(module) < 0 || drive_init(module) < 0 ||
+        operation_init(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

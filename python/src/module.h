@@ -1,7 +1,10 @@
 /* module.h: what the files of the extension share.
  *
  *   module.c     the module, names of phases, values, marks, steps
- *   zone.c       Zone objects, the cache of them, begin() and end()
+ *   zone.c       Zone objects and what `with` calls
+ *   zones.c      zone(): finding and making them
+ *   begin.c      begin() and end()
+ *   enter.h      what both do to record
  *   frames.h     whether the running Python frame may be suspended
  *   spans.c      zones in coroutines: spans by frame and by task
  *   profiled.c   @sonde.profile of plain functions
@@ -62,20 +65,38 @@ int phase_from(PyObject *phase);
 
 /* ---- zone.c ---- */
 struct zone {
-    PyObject_HEAD
-    struct sonde_site *site;
+    PyObject_HEAD struct sonde_site *site;
     PyObject *name; /* str */
 };
 extern PyTypeObject *zone_type;
+/* Most zones are of a type of their own, one below Zone. */
+static inline bool is_zone(PyObject *o)
+{
+#ifndef Py_LIMITED_API
+    if (SONDE_LIKELY_(Py_TYPE(o)->tp_base == zone_type))
+        return true;
+#endif
+    return PyObject_TypeCheck(o, zone_type);
+}
+
+/* A zone with its own type: stays for the life of the process, as its site does. */
+PyObject *zone_new_fast(struct sonde_site *site, PyObject *name);
+/* One that is dropped when nobody holds it. */
+PyObject *zone_new_plain(struct sonde_site *site, PyObject *name);
 int zone_init(PyObject *module);
+
+/* ---- zones.c ---- */
+int zones_init(void);
 /* The site behind a Zone or a name; NULL with an exception. */
 struct sonde_site *site_from(PyObject *zone_or_name);
 PyObject *py_zone(PyObject *module, PyObject *const *args, Py_ssize_t n,
                   PyObject *kwnames);
+PyObject *py_set_phases(PyObject *module, PyObject *args);
+
+/* ---- begin.c ---- */
 PyObject *py_begin(PyObject *module, PyObject *const *args, Py_ssize_t n,
                    PyObject *kwnames);
 PyObject *py_end(PyObject *module, PyObject *const *args, Py_ssize_t n);
-PyObject *py_set_phases(PyObject *module, PyObject *args);
 
 /* Ends a zone that may have begun before recording was switched off. */
 static inline void end_zone(struct sonde_site *site)

@@ -8,8 +8,7 @@
 #include <string.h>
 
 struct operation {
-    PyObject_HEAD
-    struct sonde_operation record;
+    PyObject_HEAD struct sonde_operation record;
     PyObject *name; /* str; sonde_operation_disabled() borrows its text */
     bool begun, ended;
 };
@@ -134,8 +133,7 @@ static PyObject *get_name(PyObject *self, void *unused)
 
 #define NUMBER(field, doc)                                                             \
     {                                                                                  \
-        #field, get_number, NULL, doc,                                                 \
-            (void *)offsetof(struct sonde_operation, field)                            \
+#field, get_number, NULL, doc, (void *)offsetof(struct sonde_operation, field) \
     }
 static PyGetSetDef operation_getset[] = {
     { "name", get_name, NULL, "The name.", NULL },

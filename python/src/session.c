@@ -8,10 +8,10 @@
 PyObject *py_session_start(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     (void)module;
-    static char *names[] = { "output",      "name",       "level",     "max_trace",
-                             "min_zone_ns", "after_ns",   "duration_ns",
-                             "first_step",  "last_step",  "lossy",     "no_drainer",
-                             "quiet",       NULL };
+    static char *names[] = { "output",      "name",     "level",       "max_trace",
+                             "min_zone_ns", "after_ns", "duration_ns", "first_step",
+                             "last_step",   "lossy",    "no_drainer",  "quiet",
+                             NULL };
     struct sonde_options o = { .size = sizeof o };
     unsigned long long max_trace = 0, min_zone = 0, after = 0, duration = 0, first = 0,
                        last = 0;
@@ -27,10 +27,9 @@ PyObject *py_session_start(PyObject *module, PyObject *args, PyObject *kwargs)
     o.first_step = first;
     o.last_step = last;
     int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = sonde_session_start(&o);
-    Py_END_ALLOW_THREADS
-    if (rc < 0) {
+    Py_BEGIN_ALLOW_THREADS rc = sonde_session_start(&o);
+    Py_END_ALLOW_THREADS if (rc < 0)
+    {
         PyObject *error = PyObject_CallFunction(PyExc_OSError, "is", -rc,
                                                 sonde_session_error());
         if (error)
@@ -45,10 +44,8 @@ PyObject *py_session_stop(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = sonde_session_stop();
-    Py_END_ALLOW_THREADS
-    return PyLong_FromLong(rc);
+    Py_BEGIN_ALLOW_THREADS rc = sonde_session_stop();
+    Py_END_ALLOW_THREADS return PyLong_FromLong(rc);
 }
 
 PyObject *py_session_active(PyObject *module, PyObject *unused)

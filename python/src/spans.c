@@ -85,7 +85,8 @@ void spans_begin(const void *frame, struct sonde_site *site)
     struct open_span *s = calloc(1, sizeof *s);
     if (!s)
         return; /* not recorded: better than to fail the program */
-    PyObject *type, *value, *traceback; /* a zone in an except block must not lose them */
+    PyObject *type, *value,
+        *traceback; /* a zone in an except block must not lose them */
     PyErr_Fetch(&type, &value, &traceback);
     s->frame = frame;
     s->is_zone = !may_be_suspended();
@@ -185,8 +186,7 @@ const void *awaiting_frame(void)
 
 /* The span of one thing that its owner drives by hand: Span(zone). */
 struct span {
-    PyObject_HEAD
-    struct sonde_span span;
+    PyObject_HEAD struct sonde_span span;
     PyObject *zone;
     bool begun;
 };
