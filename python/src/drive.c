@@ -9,7 +9,8 @@
 #include "module.h"
 
 struct drive {
-    PyObject_HEAD PyObject *target, *span;
+    PyObject_HEAD
+    PyObject *target, *span;
     struct sonde_site *slice; /* NULL: no zone for each stretch */
     int keep;                 /* the span goes on when the target has ended */
 };

@@ -65,7 +65,8 @@ int phase_from(PyObject *phase);
 
 /* ---- zone.c ---- */
 struct zone {
-    PyObject_HEAD struct sonde_site *site;
+    PyObject_HEAD
+    struct sonde_site *site;
     PyObject *name; /* str */
 };
 extern PyTypeObject *zone_type;

@@ -8,7 +8,8 @@
 #include <string.h>
 
 struct operation {
-    PyObject_HEAD struct sonde_operation record;
+    PyObject_HEAD
+    struct sonde_operation record;
     PyObject *name; /* str; sonde_operation_disabled() borrows its text */
     bool begun, ended;
 };

@@ -7,7 +7,8 @@
 #include "module.h"
 
 struct profiled {
-    PyObject_HEAD vectorcallfunc call;
+    PyObject_HEAD
+    vectorcallfunc call;
     struct sonde_site *site;
     PyObject *function, *zone;
     PyObject *dict, *weak;

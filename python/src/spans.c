@@ -186,7 +186,8 @@ const void *awaiting_frame(void)
 
 /* The span of one thing that its owner drives by hand: Span(zone). */
 struct span {
-    PyObject_HEAD struct sonde_span span;
+    PyObject_HEAD
+    struct sonde_span span;
     PyObject *zone;
     bool begun;
 };

@@ -14,7 +14,8 @@
 #include "enter.h"
 
 struct edge {
-    PyObject_HEAD vectorcallfunc call;
+    PyObject_HEAD
+    vectorcallfunc call;
     struct sonde_site *site;
     PyObject *zone; /* lives as long as its type, and so longer than this */
 };
