@@ -4,6 +4,7 @@
 #   SONDE_PYTHON=OFF     leaves it out
 #   SONDE_PYTHONS=a:b    environment: these interpreters only (tools/pythons)
 set(SONDE_PYTHON ON CACHE BOOL "Build the Python extension")
+include(GNUInstallDirs)
 set(sonde_pythons "")
 if(NOT SONDE_PYTHON OR NOT TARGET layer_record OR sonde_sanitizers)
     # A sanitized extension needs a sanitized interpreter.
@@ -109,4 +110,19 @@ if(SONDE_PYTHON_WHEEL AND oldest)
     install(TARGETS python_${SONDE_PYTHON_WHEEL_VERSION} LIBRARY DESTINATION sonde
             COMPONENT python)
     install(TARGETS sonde_wheel RUNTIME DESTINATION sonde/bin COMPONENT python)
+endif()
+
+# make install: the package beside the command, where `sonde run` will find it for any
+# interpreter.
+if(NOT SONDE_PYTHON_WHEEL AND oldest)
+    set(installed_package ${CMAKE_INSTALL_LIBDIR}/sonde/inject/sonde)
+    install(FILES ${package_sources} DESTINATION ${installed_package})
+    foreach(line IN LISTS sonde_pythons)
+        string(REPLACE "|" ";" parts "${line}")
+        list(GET parts 1 version)
+        if(NOT version MATCHES d)
+            install(TARGETS python_${version} LIBRARY DESTINATION ${installed_package})
+        endif()
+    endforeach()
+    install(TARGETS python_abi3 LIBRARY DESTINATION ${installed_package})
 endif()

@@ -1,7 +1,7 @@
 """The `sonde` command: where it is, and asking it for answers.
 
 Looked for, in this order: SONDE_COMMAND, the package (wheels carry it in `sonde/bin`), the
-build tree this package lies in, PATH.
+build tree or the installation this package lies in, PATH.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ class CommandError(RuntimeError):
 def _places() -> list[Path]:
     build = HERE.parent.parent  # build/python/sonde/_command.py
     source = Path(__file__).resolve().parent.parent.parent / "build"
-    return [HERE / "bin" / "sonde", build / "sonde", source / "sonde"]
+    installed = [HERE.parents[n] / "bin" / "sonde" for n in (3, 4) if n < len(HERE.parents)]
+    return [HERE / "bin" / "sonde", build / "sonde", source / "sonde", *installed]
+
+
+def _is_script(path: str) -> bool:
+    """The script that pip installs would call us again."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
 
 
 def find() -> Optional[str]:
@@ -35,8 +42,7 @@ def find() -> Optional[str]:
         if place.is_file() and os.access(place, os.X_OK):
             return str(place)
     found = shutil.which("sonde")
-    # The script pip installs would call us again.
-    return found if found and Path(found).read_bytes()[:2] != b"#!" else None
+    return found if found and not _is_script(found) else None
 
 
 def command() -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import logging
 import os
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -285,5 +285,10 @@ def _after_fork() -> None:
         _current = None
 
 
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_after_fork)
+def _at_exit() -> None:
+    if _current is not None:  # started without `with` and never stopped
+        _current.stop()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

@@ -1,6 +1,7 @@
 /* begin.c: begin() and end(), for zones that no block encloses. */
 #include "module.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "enter.h"
@@ -12,11 +13,22 @@ struct begun {
 };
 static __thread struct begun *begun __attribute__((tls_model("initial-exec")));
 
+static pthread_key_t begun_key; /* frees what a thread leaves behind */
+static pthread_once_t begun_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+    (void)pthread_key_create(&begun_key, free);
+}
+
 static struct begun *begun_here(void)
 {
     if (SONDE_LIKELY_(begun != NULL))
         return begun;
-    return begun = calloc(1, sizeof *begun); /* a thread's; 520 bytes */
+    begun = calloc(1, sizeof *begun);
+    (void)pthread_once(&begun_once, make_key);
+    (void)pthread_setspecific(begun_key, begun);
+    return begun;
 }
 
 PyObject *py_begin(PyObject *module, PyObject *const *args, Py_ssize_t n,

@@ -12,6 +12,7 @@ enum { MAX_TYPES = 4096 }; /* see zone.c */
 
 static PyObject *zones;     /* name, or tuple of all arguments -> Zone */
 static uint32_t phases_off; /* bit n: zones of phase n are switched off */
+static uint32_t phases_set; /* … have been switched off at some time */
 
 /* ---- Making ---------------------------------------------------------------------- */
 
@@ -70,8 +71,8 @@ static struct sonde_site *make_site(const struct arguments *a, PyObject *tags)
         PyErr_NoMemory();
         return NULL;
     }
-    if (phases_off & 1u << s.phase)
-        sonde_site_enable(site, 0);
+    if (phases_set & 1u << s.phase) /* the site may be an old one, made while off */
+        sonde_site_enable(site, !(phases_off & 1u << s.phase));
     return site;
 }
 
@@ -285,12 +286,15 @@ PyObject *py_set_phases(PyObject *module, PyObject *args)
     unsigned bits;
     if (!PyArg_ParseTuple(args, "I", &bits))
         return NULL;
+    const uint32_t changed = phases_off ^ (bits & ~1u);
     phases_off = bits & ~1u;
+    phases_set |= phases_off;
     PyObject *key, *zone;
     for (Py_ssize_t at = 0; PyDict_Next(zones, &at, &key, &zone);) {
         struct sonde_site *site = ((struct zone *)zone)->site;
-        if (site->phase > 0 && site->phase < SONDE_PHASE_COUNT)
-            sonde_site_enable(site, !(phases_off & 1u << site->phase));
+        if (changed &
+            1u << (site->phase & 31)) /* others keep what enable() gave them */
+            sonde_site_enable(site, !(phases_off & 1u << (site->phase & 31)));
     }
     return new_none();
 }

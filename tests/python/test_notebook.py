@@ -77,8 +77,8 @@ def test_an_interrupted_cell_keeps_its_report(kernel):
     manager, client = kernel
     run_cell(client, "%load_ext sonde")
     code = (
-        "%%sonde\nimport sonde, time\nprint('started', flush=True)\n"
-        "with sonde.zone('interrupted'):\n    time.sleep(60)"
+        "%%sonde\nimport sonde, time\nwith sonde.zone('interrupted'):\n"
+        "    print('started', flush=True)\n    time.sleep(60)"
     )
     shown = run_cell(client, code, on_started=manager.interrupt_kernel)
     assert "<table>" in shown and "interrupted" in shown

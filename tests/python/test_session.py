@@ -106,6 +106,28 @@ def test_phases_are_switched_off_one_by_one(switch, phase):
     assert f"known {phase}" in names(session.report())
 
 
+def test_a_zone_the_user_switched_off_stays_off():
+    z = sonde.zone("mine", phase="forward")
+    z.enable(False)
+    with sonde.session(profile_backward_pass=False) as session:
+        with z, sonde.zone("other", phase="forward"):
+            pass
+    assert names(session.report()) == {"other"}
+    z.enable(True)
+
+
+def test_a_session_that_is_never_stopped_reports_at_exit(tmp_path):
+    from conftest import python
+
+    python(
+        "-c",
+        "import sonde; sonde.session(output='run').start()\nwith sonde.zone('z'): pass",
+        cwd=tmp_path,
+    )
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert [o["name"] for o in report["operations"]] == ["z"]
+
+
 def test_levels_reach_the_recorder():
     for level in ("basic", "detailed", "comprehensive"):
         with sonde.session(profile_level=level) as session:
