@@ -6,7 +6,16 @@ import os
 import statistics
 import subprocess
 
-from places import BUILD, QUICK, ROOT, Failed, environment, measure, memory, new_directory
+from places import (
+    BUILD,
+    QUICK,
+    ROOT,
+    Failed,
+    environment,
+    measure,
+    memory,
+    new_directory,
+)
 from recording import check
 from tables import Row, Table
 
@@ -44,7 +53,9 @@ class Times:
         pairs = zip(rows[name], rows["loop"])
         return statistics.median(subject - loop for subject, loop in pairs)
 
-    def row(self, label: str, name: str, bar: float | None = None, over: float = 0.0) -> Row:
+    def row(
+        self, label: str, name: str, bar: float | None = None, over: float = 0.0
+    ) -> Row:
         """`over` is taken off before the bar is applied."""
         off, on = self.of("off", name), self.of("on", name)
         row = Row(label, [f"{off:.1f}", f"{on:.1f}"], {"off_ns": off, "ns": on})

@@ -141,7 +141,11 @@ def peers():
                 with torch.profiler.record_function("zone"):
                     pass
 
-        yield f"torch {torch.__version__.split('a')[0]} record_function", record_function, 100
+        yield (
+            f"torch {torch.__version__.split('a')[0]} record_function",
+            record_function,
+            100,
+        )
 
 
 def main():
@@ -166,7 +170,8 @@ def main():
     lost = sonde.lost()
     sonde.current_session().stop()
     compared = {
-        name: [measured(f, ZONES // less) for _ in range(3)] for name, f, less in peers()
+        name: [measured(f, ZONES // less) for _ in range(3)]
+        for name, f, less in peers()
     }
     zones = 4_000_000 + PASSES * ZONES * len(ours)
     print(

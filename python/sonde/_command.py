@@ -23,7 +23,9 @@ class CommandError(RuntimeError):
 def _places() -> list[Path]:
     build = HERE.parent.parent  # build/python/sonde/_command.py
     source = Path(__file__).resolve().parent.parent.parent / "build"
-    installed = [HERE.parents[n] / "bin" / "sonde" for n in (3, 4) if n < len(HERE.parents)]
+    installed = [
+        HERE.parents[n] / "bin" / "sonde" for n in (3, 4) if n < len(HERE.parents)
+    ]
     return [HERE / "bin" / "sonde", build / "sonde", source / "sonde", *installed]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 
 LEVELS = ("basic", "detailed", "comprehensive")
@@ -31,7 +31,7 @@ class ConfigError(ValueError):
     """A field that does not exist, or a value it cannot take."""
 
 
-@dataclass(init=False)
+@dataclass
 class Config:
     """Settings of a session.
 
@@ -142,13 +142,15 @@ class Config:
     streaming: bool = _switch(False, "data sets larger than memory", _OPTIMISER)
     mixed_precision: bool = _switch(False, "training in half precision", _OPTIMISER)
 
-    def __init__(self, **fields: Any) -> None:
-        known = {f.name: f for f in dataclasses.fields(self)}
-        for name in fields:
-            if name not in known:
-                raise ConfigError(_unknown(name, list(known)))
-        for name, field in known.items():
-            setattr(self, name, fields.get(name, field.default))
+    if not TYPE_CHECKING:  # checkers see the fields as keywords, with their types
+
+        def __init__(self, **fields: Any) -> None:
+            known = {f.name: f for f in dataclasses.fields(self)}
+            for name in fields:
+                if name not in known:
+                    raise ConfigError(_unknown(name, list(known)))
+            for name, field in known.items():
+                setattr(self, name, fields.get(name, field.default))
 
     def __setattr__(self, name: str, value: Any) -> None:
         field = type(self).__dataclass_fields__.get(name)

@@ -157,6 +157,10 @@ class RequestMonitor:
         self._pid = 0
         self._memory_at = (0.0, resident_mb())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A spawned worker counts into the same directory, with a file of its own."""
+        return RequestMonitor, (self.sla_s, self.on_violation, self.directory)
+
     # ---- counting ----
 
     def _own_file(self) -> HourFile:

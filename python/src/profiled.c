@@ -16,15 +16,25 @@ struct profiled {
 
 /* The function records its zone where it runs: a plain frame, never suspended. */
 #ifndef Py_LIMITED_API
+/* Python functions are called directly; who called us checks the result. */
+static inline PyObject *call(const struct profiled *p, PyObject *const *args,
+                             size_t nargsf, PyObject *kwnames)
+{
+    if (SONDE_LIKELY_(PyFunction_Check(p->function)))
+        return ((PyFunctionObject *)p->function)
+            ->vectorcall(p->function, args, nargsf, kwnames);
+    return PyObject_Vectorcall(p->function, args, nargsf, kwnames);
+}
+
 static PyObject *profiled_vectorcall(PyObject *self, PyObject *const *args,
                                      size_t nargsf, PyObject *kwnames)
 {
     struct profiled *p = (struct profiled *)self;
     if (!sonde_on_())
-        return PyObject_Vectorcall(p->function, args, nargsf, kwnames);
+        return call(p, args, nargsf, kwnames);
     struct sonde_site *site = p->site;
     sonde_begin_on_(site);
-    PyObject *answer = PyObject_Vectorcall(p->function, args, nargsf, kwnames);
+    PyObject *answer = call(p, args, nargsf, kwnames);
     sonde_end_on_(site);
     return answer;
 }

@@ -100,6 +100,15 @@ def test_forked_workers_are_merged():
     assert not directory.exists()
 
 
+def test_spawned_workers_are_merged():
+    monitor = sonde.requests(sla_s=0.015)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        pool.apply(worker, (monitor, 5))
+        pool.close()
+        pool.join()
+    assert monitor.report()["requests_processed"] == 5
+
+
 def test_threads_lose_no_request(monitor):
     threads = [threading.Thread(target=worker, args=(monitor, 500)) for _ in range(4)]
     for t in threads:
