@@ -9,6 +9,8 @@ static inline void enter(struct sonde_site *site)
 {
     if (!sonde_on_())
         return;
+    if (!SONDE_LIKELY_(sonde_lane_ != NULL))
+        name_thread();
     const void *frame = awaiting_frame();
     if (SONDE_LIKELY_(!frame))
         sonde_begin_on_(site);

@@ -9,6 +9,36 @@ PyObject *float_or_none(double value)
     return isnan(value) ? new_none() : PyFloat_FromDouble(value);
 }
 
+PyObject *imported(PyObject **place, const char *module_name, const char *name)
+{
+    if (!*place) {
+        PyObject *module = PyImport_ImportModule(module_name);
+        *place = module ? PyObject_GetAttrString(module, name) : NULL;
+        Py_XDECREF(module);
+    }
+    return *place;
+}
+
+/* Without `threading` there is only the main thread, which needs no name. */
+void name_thread(void)
+{
+    static PyObject *function;
+    static __thread bool named __attribute__((tls_model("initial-exec")));
+    if (named) /* there is still no lane: recording fails, and must stay cheap */
+        return;
+    named = true;
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+    if (!modules || !PyDict_GetItemString(modules, "threading"))
+        return;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *call = imported(&function, "sonde._threads", "name_thread");
+    PyObject *answer = call ? PyObject_CallObject(call, NULL) : NULL;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
 /* ---- Phases ---------------------------------------------------------------------- */
 
 static int unknown_phase(PyObject *phase)

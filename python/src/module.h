@@ -107,6 +107,12 @@ static inline void end_zone(struct sonde_site *site)
         sonde_end_on_(site);
 }
 
+/* Gives this thread the name it has in Python; called once, when it first records. */
+void name_thread(void);
+/* sonde.<module>.<name>, imported when first needed and kept in *place; NULL with an
+ * exception. */
+PyObject *imported(PyObject **place, const char *module_name, const char *name);
+
 /* ---- spans.c ---- */
 extern size_t spans_open;
 /* Begin a span that belongs to a frame; ended by the same frame. */

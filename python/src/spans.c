@@ -36,16 +36,6 @@ static size_t bucket(const void *p)
     return ((uintptr_t)p >> 4 ^ (uintptr_t)p >> 14) % BUCKETS;
 }
 
-static PyObject *imported(PyObject **place, const char *module_name, const char *name)
-{
-    if (!*place) {
-        PyObject *module = PyImport_ImportModule(module_name);
-        *place = module ? PyObject_GetAttrString(module, name) : NULL;
-        Py_XDECREF(module);
-    }
-    return *place;
-}
-
 /* The running task, or NULL; perhaps with an exception. */
 static PyObject *running_task(void)
 {

@@ -1,10 +1,13 @@
 """Zones: with, begin and end, what they record and what they leave alone."""
 
 import gc
+import json
 import pickle
+import subprocess
 import threading
 
 import pytest
+from conftest import SONDE, environment
 
 import sonde
 
@@ -111,6 +114,32 @@ def test_threads_have_stacks_of_their_own(run):
     )
     expected = {("outer",): 4, **{("outer", f"inner {i}"): 100 for i in range(4)}}
     assert answer.paths() == expected and answer.balanced()
+
+
+def test_threads_are_called_what_python_calls_them(run, tmp_path):
+    run(
+        """
+        import _thread, threading, time, sonde
+        done = threading.Event()
+        def work():
+            with sonde.zone("x"):
+                done.wait()
+        thread = threading.Thread(target=work, name="loader 7")
+        thread.start()
+        _thread.start_new_thread(work, ())  # Python has no name for it
+        time.sleep(0.1)
+        assert len(threading._active) == 2
+        done.set()
+        thread.join()
+        """
+    )
+    words = [str(SONDE), "export", str(tmp_path / "run0"), "--format", "chrome"]
+    out = tmp_path / "trace.json"
+    subprocess.run([*words, "-o", str(out)], check=True, env=environment())
+    events = json.loads(out.read_text())
+    events = events["traceEvents"] if isinstance(events, dict) else events
+    names = {e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+    assert any("loader 7" in name for name in names), names
 
 
 def test_pausing_inside_a_zone_leaves_nothing_open(run):
