@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._command import CommandError
 from ._config import Config, ConfigError
-from ._monitor import Monitor
+from ._monitor import Monitor, current_stats
 from ._operation import Operation, operation, profile_memory_intensive
 from ._profile import profile, profile_async
 from ._report import Report
@@ -120,6 +120,7 @@ __all__ = [
     "begin",
     "counter",
     "current_session",
+    "current_stats",
     "end",
     "lightweight",
     "lost",

@@ -29,6 +29,15 @@ def cuda() -> Optional[Any]:
     return None
 
 
+def memory_share() -> Optional[float]:
+    """What is in use of the current device's memory, by anybody, 0 to 1."""
+    module = cuda()
+    if module is None:
+        return None
+    free, total = module.mem_get_info()
+    return 1 - free / total
+
+
 def memory() -> Optional[GpuMemory]:
     """Memory of torch's allocator on the current device, None without."""
     module = cuda()

@@ -10,6 +10,7 @@ import glob
 import os
 import threading
 import time
+from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Optional
 
 from . import _gpu, _sonde
@@ -231,3 +232,68 @@ class Monitor:
             for name, points in self.data.items()
             if points
         }
+
+
+# ---- At any time -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Of current_stats(). None is what could not be read."""
+
+    rss_mb: Optional[float]  # this process
+    cpu_percent: Optional[float]  # this process, 100 = one core, since the last call
+    system_cpu_percent: Optional[float]  # the machine, 0 to 100, since the last call
+    memory_percent: Optional[float]  # the machine
+    disk_io_percent: Optional[
+        float
+    ]  # time the busiest disk worked, since the last call
+    gpu_memory_mb: Optional[float]  # torch's allocator
+    gpu_memory_share: Optional[float]  # of the card, by anybody, 0 to 1
+
+
+def _disk_busy() -> Callable[[], Optional[float]]:
+    last: dict[str, int] = {}
+    when = [0.0]
+
+    def read() -> Optional[float]:
+        now = time.monotonic()
+        busy = {}
+        for line in _read("/proc/diskstats").splitlines():
+            words = line.split()
+            if len(words) > 12 and not words[2].startswith((b"loop", b"ram")):
+                busy[words[2].decode()] = int(words[12])  # ms with I/O under way
+        shares = [
+            (ms - last[name]) / 10 / (now - when[0])
+            for name, ms in busy.items()
+            if name in last and now > when[0]
+        ]
+        last.clear()
+        last.update(busy)
+        when[0] = now
+        return min(100.0, max(shares)) if shares else None
+
+    return read
+
+
+_process_cpu, _machine_cpu, _disk = _rate(_cpu_seconds), _system_cpu(), _disk_busy()
+
+
+def current_stats() -> Stats:
+    """How the process and the machine are doing right now.
+
+        stats = sonde.current_stats()
+        if (stats.memory_percent or 0) > 85:
+            print("memory is getting short")
+
+    Percentages of time are since the last call; the first call has none.
+    """
+    return Stats(
+        rss_mb=resident_mb(),
+        cpu_percent=_process_cpu(),
+        system_cpu_percent=_machine_cpu(),
+        memory_percent=_system_memory(),
+        disk_io_percent=_disk(),
+        gpu_memory_mb=_gpu_memory(),
+        gpu_memory_share=_gpu.memory_share(),
+    )

@@ -109,8 +109,9 @@ class Operation:
         with sonde.operation("training", component="evolution") as op:
             accuracy = train()
             op.metrics["accuracy"] = accuracy
+            op.samples = 50_000
             print(op.elapsed)
-        print(op.duration, op.cpu_s, op.mem_peak_mb)
+        print(op.duration, op.cpu_s, op.mem_peak_mb, op.throughput)
 
     What was not measured is None: everything when switched off (`enabled=False`), the GPU
     fields without CUDA. Metrics are accepted in any case.
@@ -130,6 +131,7 @@ class Operation:
         self.tags = {key: str(value) for key, value in tags.items()}
         self._record: Any = _sonde.Operation(name)
         self.metrics = Metrics(self._record)
+        self.samples: Optional[int] = None
         self.gpu_mem_before_mb: Optional[float] = None
         self.gpu_mem_after_mb: Optional[float] = None
         self.gpu_mem_peak_mb: Optional[float] = None
@@ -240,6 +242,12 @@ class Operation:
     def custom_metrics(self) -> Metrics:
         return self.metrics
 
+    @property
+    def throughput(self) -> Optional[float]:
+        """Samples per second, when `samples` was set; of the time so far while open."""
+        seconds = self.elapsed
+        return self.samples / seconds if self.samples and seconds else None
+
     def metric(self, name: str, value: Any) -> None:
         """Attach a custom metric."""
         self.metrics[name] = value
@@ -255,6 +263,7 @@ class Operation:
             "mem_after_mb mem_peak_mb gpu_mem_before_mb gpu_mem_after_mb gpu_mem_peak_mb"
         ).split():
             yield key, getattr(self, key)
+        yield "samples_per_s", self.throughput
         yield "custom", dict(self.metrics)
 
     def __repr__(self) -> str:

@@ -36,6 +36,15 @@ def test_memory_before_after_and_peak_are_measured():
     assert op.mem_after_mb < op.mem_peak_mb - 30
 
 
+def test_throughput_of_a_block():
+    with sonde.operation("inference") as op:
+        assert op.throughput is None
+        time.sleep(0.01)
+        op.samples = 100
+        assert op.throughput > 0
+    assert op.throughput == pytest.approx(100 / op.duration)
+
+
 def test_switched_off_it_accepts_metrics_and_measures_nothing():
     with sonde.operation("off", enabled=False) as op:
         op.metrics["accuracy"] = 0.5

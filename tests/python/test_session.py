@@ -169,6 +169,16 @@ def test_monitors_sample_what_they_are_told():
     assert "memory_rss_mb" not in session.monitor.data
 
 
+def test_current_values_at_any_time():
+    sonde.current_stats()
+    time.sleep(0.1)
+    stats = sonde.current_stats()
+    assert stats.rss_mb > 1 and 0 < stats.memory_percent < 100
+    assert 0 <= stats.cpu_percent and 0 <= stats.system_cpu_percent <= 100
+    assert stats.disk_io_percent is None or 0 <= stats.disk_io_percent <= 100
+    assert stats.gpu_memory_mb is None
+
+
 def test_snapshots_alerts_and_the_users_logger(caplog):
     alerts = []
     log = logging.getLogger("mine")
