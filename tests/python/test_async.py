@@ -136,6 +136,50 @@ def test_cancelled_and_failing_tasks_end_their_zones(run):
         assert answer.one(name, "span")["open"] == 0
 
 
+def test_eager_tasks_wait_too(run):
+    answer = run(
+        """
+        import asyncio, sys, sonde
+        async def job(n):
+            with sonde.zone("eager"):
+                await asyncio.sleep(0.1)
+            return n
+        async def main():
+            factory = getattr(asyncio, "eager_task_factory", None)
+            if factory:  # 3.12 and later
+                asyncio.get_running_loop().set_task_factory(factory)
+            with sonde.zone("outer"):
+                return await asyncio.gather(*(job(n) for n in range(5)))
+        assert asyncio.run(main()) == [0, 1, 2, 3, 4]
+        """
+    )
+    span = answer.one("eager", "span")
+    assert span["count"] == 5 and span["suspended_s"] > 0.9 * span["total_s"] > 0.4
+    outer = answer.one("outer", "span")
+    assert outer["suspended_s"] > 0.5 * outer["total_s"]
+    assert answer.balanced()
+
+
+def test_two_event_loops_in_two_threads(run):
+    answer = run(
+        """
+        import asyncio, threading, sonde
+        async def job():
+            with sonde.zone("job"):
+                for _ in range(10):
+                    await asyncio.sleep(0.005)
+        async def main():
+            await asyncio.gather(*(job() for _ in range(10)))
+        threads = [threading.Thread(target=asyncio.run, args=(main(),)) for _ in range(2)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        """
+    )
+    span = answer.one("job", "span")
+    assert span["count"] == 20 and span["suspended_s"] > 0.5 * span["total_s"]
+    assert answer.balanced()
+
+
 def test_an_await_in_an_executor_counts_as_waiting(run):
     answer = run(
         """
