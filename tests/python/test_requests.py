@@ -187,6 +187,32 @@ def test_wsgi_counts_until_the_last_byte(monitor):
     assert report["user_facing"]["max_s"] > 0.06 > report["internal"]["max_s"]
 
 
+def test_a_real_server_tells_when_it_has_sent(monitor):
+    import urllib.request
+    from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+    class Quiet(WSGIRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    def app(environ, start_response):
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [b"a", b"b"]
+
+    with make_server("127.0.0.1", 0, monitor.wsgi(app), handler_class=Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}/"
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            for _ in range(5):
+                assert opener.open(url, timeout=30).read() == b"ab"
+        finally:
+            server.shutdown()
+            thread.join()
+    assert monitor.report()["requests_processed"] == 5
+
+
 def test_wsgi_passes_exceptions(monitor):
     def app(environ, start_response):
         raise KeyError("mine")
