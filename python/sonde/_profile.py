@@ -28,19 +28,29 @@ def zone_again(
     return zone(name, phase or None, component, category=category, **more)
 
 
-def _place(function: Callable[..., Any]) -> dict[str, Any]:
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
-        return {}
-    return {"_file": code.co_filename, "_line": code.co_firstlineno}
-
-
 def zone_of(
-    function: Callable[..., Any], name: Optional[str] = None, **more: Any
+    function: Callable[..., Any],
+    name: Optional[str] = None,
+    phase: Optional[str] = None,
+    component: Optional[str] = None,
+    category: Optional[str] = None,
+    **tags: Any,
 ) -> Zone:
     """The zone that stands for a function, with its file and line."""
     name = name or getattr(function, "__qualname__", None) or repr(function)
-    return zone(name.replace(".<locals>", ""), **_place(function), **more)
+    name = name.replace(".<locals>", "")
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return zone(name, phase, component, category=category, **tags)
+    return zone(
+        name,
+        phase,
+        component,
+        category=category,
+        _file=code.co_filename,
+        _line=code.co_firstlineno,
+        **tags,
+    )
 
 
 def _of_coroutine(function: Callable[..., Any], z: Zone) -> Callable[..., Any]:

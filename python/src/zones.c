@@ -234,11 +234,24 @@ static void memo_put(struct memo *m, PyObject *zone, PyObject *const *args,
         Py_XDECREF(old.values[i]);
 }
 
+/* A tuple that only this call holds was made for `**more` and will not come again. Where
+ * calls borrow the tuple from the code's constants (3.11, 3.12) nobody can tell; then it
+ * is remembered until another takes its place. */
+static bool is_passing(PyObject *kwnames)
+{
+#if defined(Py_LIMITED_API) ||                                                         \
+    (PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030D0000)
+    (void)kwnames;
+    return false;
+#else
+    return Py_REFCNT(kwnames) == 1;
+#endif
+}
+
 static PyObject *remembered(PyObject *const *args, PyObject *kwnames)
 {
     const Py_ssize_t count = 1 + PyTuple_Size(kwnames);
-    /* A tuple that only this call holds was made for `**more` and will not come again. */
-    if (count > MEMO_VALUES || Py_REFCNT(kwnames) == 1)
+    if (count > MEMO_VALUES || is_passing(kwnames))
         return zone_with(args, 1, kwnames);
     struct memo *m = memo_for(args[0], kwnames);
     if (SONDE_LIKELY_(memo_holds(m, args, count, kwnames)))
