@@ -13,7 +13,10 @@ all: build/build.ninja ## build/sonde, build/libsonde.a, build/libsonde.so
 build/build.ninja:
 	@cmake --preset release
 
-python: build/build.ninja ## build/python: the Python package, for PYTHONPATH
+# Configured anew: an interpreter may have come meanwhile.
+python: ## build/python: the Python package, for PYTHONPATH
+	@tools/setup python
+	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target sonde python
 
 wheel: python ## build/wheels: the package with the command, for pip install
