@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import asyncio.events
 import threading
+import weakref
 from typing import Any, Optional
 
 from . import _sonde
@@ -37,9 +38,13 @@ def current_task() -> Optional["asyncio.Task[Any]"]:
     if task is not None and task is not _running.owner:
         # Its step was not begun by our hook: it runs since before there was one, or it
         # was started eagerly by another task. See that its end is noticed all the same:
-        # a callback made now runs before the task can go on.
-        asyncio.get_running_loop().call_soon(_suspended, task)
+        # a callback made now runs before the task can go on. It must not keep the task.
+        asyncio.get_running_loop().call_soon(_put_aside, weakref.ref(task))
     return task
+
+
+def _put_aside(task: "weakref.ref[asyncio.Task[Any]]") -> None:
+    _suspended(task())
 
 
 def _run(self: asyncio.events.Handle) -> None:

@@ -18,10 +18,13 @@
 
 enum { BUCKETS = 1024 };
 
+/* Frame and task are only compared, never kept alive: whoever drops a waiting task must
+ * see it go, and as its coroutine goes the `with` block is left and its span ends. */
+
 struct open_span {
     struct open_span *next_frame, *next_task; /* in their buckets */
     const void *frame;
-    PyObject *task; /* owned; NULL outside tasks and for zones */
+    const PyObject *task; /* NULL outside tasks and for zones */
     bool is_zone;
     struct sonde_span span;
 };
@@ -80,8 +83,11 @@ void spans_begin(const void *frame, struct sonde_site *site)
     PyErr_Fetch(&type, &value, &traceback);
     s->frame = frame;
     s->is_zone = !may_be_suspended();
-    if (!s->is_zone)
-        s->task = running_task();
+    if (!s->is_zone) {
+        PyObject *task = running_task();
+        s->task = task;
+        Py_XDECREF(task); /* its loop holds it */
+    }
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
     note_open(s);
@@ -118,9 +124,7 @@ bool spans_end(const void *frame, const struct sonde_site *site)
     spans_open--;
     if (s->task)
         unlink_task(s);
-    PyObject *task = s->task;
     free(s);
-    Py_XDECREF(task); /* last: it may run anything */
     return true;
 }
 

@@ -180,6 +180,31 @@ def test_two_event_loops_in_two_threads(run):
     assert answer.balanced()
 
 
+def test_a_dropped_task_goes_as_it_would_without_us(run):
+    answer = run(
+        """
+        import asyncio, gc, weakref, sonde
+        left = []
+        async def waits(event):
+            try:
+                with sonde.zone("dropped"):
+                    await event.wait()
+            finally:
+                left.append(True)
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+            task = asyncio.ensure_future(waits(asyncio.Event()))
+            await asyncio.sleep(0)
+            gone = weakref.ref(task)
+            del task
+            gc.collect()
+            assert gone() is None and left == [True]
+        asyncio.run(main())
+        """
+    )
+    assert answer.one("dropped", "span")["open"] == 0
+
+
 def test_an_await_in_an_executor_counts_as_waiting(run):
     answer = run(
         """
