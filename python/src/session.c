@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-/* session_start(…) -> run directory. BlockingIOError's relatives by errno: EBUSY when a
- * session is active, ECANCELED when SONDE_DISABLE forbids one. */
+/* session_start(…) -> run directory. OSError by errno: EBUSY when a session is active,
+ * ECANCELED when SONDE_DISABLE forbids one. */
 PyObject *py_session_start(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     (void)module;
@@ -26,10 +26,10 @@ PyObject *py_session_start(PyObject *module, PyObject *args, PyObject *kwargs)
     o.duration_ns = duration;
     o.first_step = first;
     o.last_step = last;
-    int rc;
-    Py_BEGIN_ALLOW_THREADS rc = sonde_session_start(&o);
-    Py_END_ALLOW_THREADS if (rc < 0)
-    {
+    PyThreadState *state = PyEval_SaveThread();
+    int rc = sonde_session_start(&o);
+    PyEval_RestoreThread(state);
+    if (rc < 0) {
         PyObject *error = PyObject_CallFunction(PyExc_OSError, "is", -rc,
                                                 sonde_session_error());
         if (error)
@@ -43,9 +43,10 @@ PyObject *py_session_start(PyObject *module, PyObject *args, PyObject *kwargs)
 PyObject *py_session_stop(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    int rc;
-    Py_BEGIN_ALLOW_THREADS rc = sonde_session_stop();
-    Py_END_ALLOW_THREADS return PyLong_FromLong(rc);
+    PyThreadState *state = PyEval_SaveThread();
+    int rc = sonde_session_stop();
+    PyEval_RestoreThread(state);
+    return PyLong_FromLong(rc);
 }
 
 PyObject *py_session_active(PyObject *module, PyObject *unused)
