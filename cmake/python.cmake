@@ -102,6 +102,9 @@ if(TARGET layer_cli)
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/wheel
         BUILD_RPATH "\$ORIGIN/lib" INSTALL_RPATH "\$ORIGIN/lib")
     add_dependencies(python sonde_wheel)
+    if(TARGET sonde_preload)
+        add_dependencies(python sonde_preload)
+    endif()
 endif()
 
 # `pip install ./python`: scikit-build-core installs the component "python" into the wheel
@@ -110,6 +113,9 @@ if(SONDE_PYTHON_WHEEL AND oldest)
     install(TARGETS python_${SONDE_PYTHON_WHEEL_VERSION} LIBRARY DESTINATION sonde
             COMPONENT python)
     install(TARGETS sonde_wheel RUNTIME DESTINATION sonde/bin COMPONENT python)
+    if(TARGET sonde_preload) # the command looks for it beside itself
+        install(TARGETS sonde_preload LIBRARY DESTINATION sonde/bin COMPONENT python)
+    endif()
 endif()
 
 # make install: the package beside the command, where `sonde run` will find it for any
