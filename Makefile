@@ -4,7 +4,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test bench lint format fuzz soak install clean help
+.PHONY: all python wheel demo test bench lint format fuzz soak install clean help
 
 all: build/build.ninja ## build/sonde, build/libsonde.a, build/libsonde.so
 	@cmake --build --preset release
@@ -12,6 +12,15 @@ all: build/build.ninja ## build/sonde, build/libsonde.a, build/libsonde.so
 # Ninja reconfigures by itself from here on.
 build/build.ninja:
 	@cmake --preset release
+
+# Configured anew: an interpreter may have come meanwhile.
+python: ## build/python: the Python package, for PYTHONPATH
+	@tools/setup python
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target sonde python
+
+wheel: python ## build/wheels: the package with the command, for pip install
+	@tools/wheel
 
 demo: ## install what is missing, build, profile a small training program
 	@tools/setup build

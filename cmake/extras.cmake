@@ -42,6 +42,11 @@ function(apply_head target file)
     elseif(NOT link STREQUAL "none")
         message(FATAL_ERROR "${file}: link: ${link}? (a, so, all or none)")
     endif()
+    if(SONDE_SANITIZE AND "-static" IN_LIST libs)
+        # Sanitizers need the dynamic loader; such a program stays what it is without.
+        target_compile_options(${target} PRIVATE -fno-sanitize=all)
+        target_link_options(${target} PRIVATE -fno-sanitize=all)
+    endif()
     target_link_libraries(${target} PRIVATE ${libs})
 endfunction()
 

@@ -108,3 +108,22 @@ if(NOT SONDE_SANITIZE)
              WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(tools/layers PROPERTIES LABELS tools TIMEOUT 60)
 endif()
+
+# tests/python with every interpreter the extension was built for; with the first one
+# also the extension for all others.
+function(add_interpreter_test name interpreter package)
+    add_test(NAME python/${name}
+             COMMAND ${CMAKE_SOURCE_DIR}/tools/test_python ${interpreter})
+    set_tests_properties(python/${name} PROPERTIES LABELS python TIMEOUT 900
+        ENVIRONMENT "${sonde_test_environment};SONDE_PACKAGE=${package}")
+endfunction()
+
+foreach(line IN LISTS sonde_pythons)
+    string(REPLACE "|" ";" parts "${line}")
+    list(GET parts 0 interpreter)
+    list(GET parts 1 version)
+    add_interpreter_test(${version} ${interpreter} ${CMAKE_BINARY_DIR}/python)
+    if(line STREQUAL first_python)
+        add_interpreter_test(abi3 ${interpreter} ${CMAKE_BINARY_DIR}/python-abi3)
+    endif()
+endforeach()

@@ -197,7 +197,7 @@ def test_text_keeps_to_width_screen_and_alphabet(store, width, locale):
     env = environment(COLUMNS=width, LC_ALL=locale)
     text = sonde("report", "@0", cwd=store, env=env).stdout
     lines = text.splitlines()
-    assert len(lines) <= 40
+    assert len(lines) <= 46
     assert max(map(len, lines)) <= width
     assert "\x1b" not in text and "\x07" not in text
     assert "train" in text and "forward" in text

@@ -1,0 +1,145 @@
+"""Sonde: where the time and memory of a training run go.
+
+    import sonde
+
+    with sonde.session(name="baseline") as session:
+        for batch in loader:
+            sonde.step(samples=len(batch))
+            with sonde.zone("forward", phase="forward"):
+                loss = model(batch)
+    print(session.report().verdict)
+
+Without a session, and outside `sonde run -- python train.py`, every call costs a few
+nanoseconds and records nothing. Neither torch nor numpy is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._command import CommandError
+from ._config import Config, ConfigError
+from ._monitor import Monitor, current_stats
+from ._operation import Operation, operation, profile_memory_intensive
+from ._profile import profile, profile_async
+from ._report import Report
+from ._session import Session, SessionError, current_session, session
+from ._sonde import (
+    PHASES,
+    Span,
+    Zone,
+    __version__,
+    begin,
+    counter,
+    end,
+    lost,
+    mark,
+    metric,
+    param,
+    pause,
+    recording,
+    resume,
+    step,
+    tag,
+    thread_name,
+    value,
+    zone,
+)
+
+if TYPE_CHECKING:
+    from ._bench import BenchResult, bench, profile_code
+    from ._model import (
+        ProfilingContext,
+        memory_breakdown,
+        profile_backward,
+        profile_forward,
+        profile_training_step,
+    )
+    from ._pipeline import profile_loader, profile_preprocessing, profile_training
+    from ._regression import RegressionError, check_regression
+    from ._requests import RequestMonitor, requests
+
+standard = Config.standard
+lightweight = Config.lightweight
+
+# Loaded when first used: most programs need none of them.
+_LATER = {
+    "BenchResult": "_bench",
+    "bench": "_bench",
+    "profile_code": "_bench",
+    "profile_loader": "_pipeline",
+    "profile_preprocessing": "_pipeline",
+    "profile_training": "_pipeline",
+    "profile_forward": "_model",
+    "profile_backward": "_model",
+    "profile_training_step": "_model",
+    "memory_breakdown": "_model",
+    "ProfilingContext": "_model",
+    "requests": "_requests",
+    "RequestMonitor": "_requests",
+    "check_regression": "_regression",
+    "RegressionError": "_regression",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'sonde' has no attribute {name!r}")
+    import importlib
+
+    found = getattr(importlib.import_module(f"sonde.{module}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext sonde`"""
+    from ._notebook import load
+
+    load(shell)
+
+
+__all__ = [
+    "PHASES",
+    "CommandError",
+    "Config",
+    "ConfigError",
+    "Monitor",
+    "Operation",
+    "Report",
+    "Session",
+    "SessionError",
+    "Span",
+    "Zone",
+    "__version__",
+    "begin",
+    "counter",
+    "current_session",
+    "current_stats",
+    "end",
+    "lightweight",
+    "lost",
+    "mark",
+    "metric",
+    "operation",
+    "param",
+    "pause",
+    "profile",
+    "profile_async",
+    "profile_memory_intensive",
+    "recording",
+    "resume",
+    "session",
+    "standard",
+    "step",
+    "tag",
+    "thread_name",
+    "value",
+    "zone",
+]
+__all__ += list(_LATER)  # noqa: PLE0605

@@ -1,0 +1,310 @@
+"""sonde.Config: every switch of profiling in one object.
+
+True means "if the level and the machine reach it", False means off. Each field says in its
+description what it switches; where the part it belongs to is not built yet, or is out of
+reach of a session inside the program, `pending()` names it with the reason: a field is
+never silently without effect.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Optional
+
+
+LEVELS = ("basic", "detailed", "comprehensive")
+
+_RUN_ONLY = "allocations are seen by the preload library: use `sonde run`"
+_IO_RUN_ONLY = "file and socket calls are seen by the preload library: use `sonde run`"
+_OPTIMISER = "used by sonde.optimize, which does not exist yet"
+
+
+def _switch(default: Any, text: str, pending: Optional[str] = None) -> Any:
+    return dataclasses.field(
+        default=default, metadata={"text": text, "pending": pending}
+    )
+
+
+class ConfigError(ValueError):
+    """A field that does not exist, or a value it cannot take."""
+
+
+@dataclass
+class Config:
+    """Settings of a session.
+
+        config = sonde.Config(profile_level="comprehensive", track_gpu=False)
+        with sonde.session(config) as session:
+            train()
+        print(session.report().bottlenecks)
+
+    `Config.describe()` lists the fields; `config.pending()` those without effect so far.
+    """
+
+    # ---- code profiling of pipelines (B2) ----
+    enable_profiling: bool = _switch(True, "record at all")
+    profile_level: str = _switch("detailed", "how much: basic, detailed, comprehensive")
+    save_profiles: bool = _switch(True, "keep the run after the session")
+    profile_dir: str = _switch("profiles", "folder of the saved runs")
+    enable_performance_monitoring: bool = _switch(True, "sample the process over time")
+    monitor_interval: float = _switch(1.0, "seconds between samples")
+    track_memory: bool = _switch(True, "sample resident memory")
+    track_cpu: bool = _switch(True, "sample CPU use")
+    track_gpu: bool = _switch(True, "sample GPU memory (torch's allocator)")
+    track_io: bool = _switch(True, "sample bytes read and written")
+    profile_data_loading: bool = _switch(True, "zones of phase data_loading")
+    profile_preprocessing: bool = _switch(True, "zones of phase preprocessing")
+    profile_augmentation: bool = _switch(True, "zones of phase augmentation")
+    profile_collate: bool = _switch(True, "zones of phase collate")
+    profile_forward_pass: bool = _switch(True, "zones of phase forward")
+    profile_backward_pass: bool = _switch(True, "zones of phase backward")
+    profile_optimizer_step: bool = _switch(True, "zones of phase optimizer")
+    profile_gradient_computation: bool = _switch(True, "zones of phase gradient")
+    enable_memory_profiling: bool = _switch(True, "memory samples and snapshots")
+    track_allocations: bool = _switch(True, "each allocation", _RUN_ONLY)
+    track_deallocations: bool = _switch(True, "each deallocation", _RUN_ONLY)
+    memory_snapshots: bool = _switch(True, "memory at the end of each operation")
+    enable_gpu_profiling: bool = _switch(True, "everything about GPUs")
+    track_gpu_memory: bool = _switch(True, "sample GPU memory (torch's allocator)")
+    track_gpu_utilization: bool = _switch(
+        True, "GPU utilisation", "read by `sonde run` through NVML, not in a session"
+    )
+    track_cuda_events: bool = _switch(
+        True, "CUDA events at phase boundaries", "comes with the torch layer"
+    )
+    enable_io_profiling: bool = _switch(True, "everything about input and output")
+    track_file_operations: bool = _switch(True, "file calls", _IO_RUN_ONLY)
+    track_network_operations: bool = _switch(True, "socket calls", _IO_RUN_ONLY)
+    generate_reports: bool = _switch(True, "make the report at the end")
+    create_visualizations: bool = _switch(
+        True, "pictures", "comes with the HTML report"
+    )
+    export_to_json: bool = _switch(True, "save report.json beside the run")
+    export_to_csv: bool = _switch(True, "save operations.csv beside the run")
+
+    # ---- resource and compute tracking (C12) ----
+    track_carbon: bool = _switch(
+        False, "energy and CO2e", "measured by `sonde run`, not in a session"
+    )
+    detailed_memory: bool = _switch(True, "sample memory every memory_interval")
+    memory_interval: float = _switch(0.1, "seconds between memory samples")
+    track_cpu_temp: bool = _switch(True, "sample the CPU's temperature")
+    track_network: bool = _switch(False, "sample bytes sent and received")
+    enable_line_profiling: bool = _switch(
+        True, "time by line", "sampled from outside by `sonde run`, not in a session"
+    )
+    estimate_flops: bool = _switch(
+        True, "FLOPs of blocks", "comes with the model cost library"
+    )
+    track_system: bool = _switch(True, "sample the whole machine's CPU and memory")
+    system_interval: float = _switch(1.0, "seconds between samples of the machine")
+
+    # ---- profiling that optimises (D2) ----
+    enabled: bool = _switch(True, "the same as enable_profiling: both must be True")
+    profile_cpu: bool = _switch(True, "the same as track_cpu: both must be True")
+    profile_memory: bool = _switch(True, "the same as track_memory: both must be True")
+    profile_gpu: bool = _switch(True, "the same as track_gpu: both must be True")
+    profile_depth: int = _switch(10, "hot functions: deepest nesting looked at")
+    min_time_threshold: float = _switch(0.001, "hot functions: least seconds")
+    min_memory_threshold: int = _switch(1024 * 1024, "hot functions: least bytes")
+    auto_optimize: bool = _switch(True, "apply what helps", _OPTIMISER)
+    optimization_threshold: float = _switch(0.1, "least gain to apply", _OPTIMISER)
+    real_time_monitoring: bool = _switch(True, "call alert callbacks while running")
+    alert_threshold: float = _switch(5.0, "seconds from which an operation is an alert")
+    monitoring_interval: float = _switch(
+        1.0, "seconds between samples: the smaller one of this and monitor_interval"
+    )
+    log_precision: bool = _switch(False, "log the resolution of each number at the end")
+    log_memory_usage: bool = _switch(False, "log memory at the end of each operation")
+    optimize_loading: bool = _switch(True, "tune the loader", _OPTIMISER)
+    prefetch_factor: int = _switch(2, "batches each worker prepares ahead", _OPTIMISER)
+    num_workers: int = _switch(4, "loader workers", _OPTIMISER)
+    pin_memory: bool = _switch(True, "page-locked batches", _OPTIMISER)
+    persistent_workers: bool = _switch(True, "keep workers between epochs", _OPTIMISER)
+    memory_efficient: bool = _switch(True, "smaller types, chunks", _OPTIMISER)
+    max_memory_usage: float = _switch(0.8, "most memory, share of all", _OPTIMISER)
+    chunk_size: int = _switch(1000, "samples per chunk", _OPTIMISER)
+    enable_caching: bool = _switch(True, "cache samples", _OPTIMISER)
+    cache_dir: str = _switch("cache", "folder of the cache", _OPTIMISER)
+    cache_size: int = _switch(1000, "samples in the cache", _OPTIMISER)
+    optimize_preprocessing: bool = _switch(True, "tune preprocessing", _OPTIMISER)
+    batch_preprocessing: bool = _switch(True, "many samples at once", _OPTIMISER)
+    parallel_preprocessing: bool = _switch(True, "several workers", _OPTIMISER)
+    preprocessing_workers: int = _switch(2, "preprocessing workers", _OPTIMISER)
+    optimize_io: bool = _switch(True, "tune reading and writing", _OPTIMISER)
+    compression: str = _switch("gzip", "of stored results", _OPTIMISER)
+    buffer_size: int = _switch(8192, "bytes per read", _OPTIMISER)
+    async_io: bool = _switch(True, "read ahead", _OPTIMISER)
+    monitor_performance: bool = _switch(True, "watch the pipeline", _OPTIMISER)
+    log_metrics: bool = _switch(True, "log the summary at the end of the session")
+    streaming: bool = _switch(False, "data sets larger than memory", _OPTIMISER)
+    mixed_precision: bool = _switch(False, "training in half precision", _OPTIMISER)
+
+    if not TYPE_CHECKING:  # checkers see the fields as keywords, with their types
+
+        def __init__(self, **fields: Any) -> None:
+            known = {f.name: f for f in dataclasses.fields(self)}
+            for name in fields:
+                if name not in known:
+                    raise ConfigError(_unknown(name, list(known)))
+            for name, field in known.items():
+                setattr(self, name, fields.get(name, field.default))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = type(self).__dataclass_fields__.get(name)
+        if field is None:
+            raise ConfigError(_unknown(name, list(type(self).__dataclass_fields__)))
+        object.__setattr__(self, name, _checked(field, value))
+
+    # ---- presets ----
+
+    @classmethod
+    def standard(cls, **changes: Any) -> "Config":
+        """Zones, timeline, memory and compute: what a session takes without a Config."""
+        return cls(**changes)
+
+    @classmethod
+    def lightweight(cls, **changes: Any) -> "Config":
+        """Statistics alone: no timeline, no sampling, no exports."""
+        fewer: dict[str, Any] = dict.fromkeys(
+            (
+                "enable_performance_monitoring",
+                "real_time_monitoring",
+                "memory_snapshots",
+                "detailed_memory",
+                "track_system",
+                "track_cpu_temp",
+                "enable_line_profiling",
+                "track_allocations",
+                "track_deallocations",
+                "track_cuda_events",
+                "create_visualizations",
+                "export_to_json",
+                "export_to_csv",
+            ),
+            False,
+        )
+        return cls(**{"profile_level": "basic", **fewer, **changes})
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Config":
+        """A Config from a mapping, such as a YAML file's; checked like keywords."""
+        return cls(**fields)
+
+    # ---- looking at it ----
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def pending(self) -> dict[str, str]:
+        """Fields that ask for something no session does yet, with the reason."""
+        return {
+            f.name: f.metadata["pending"]
+            for f in dataclasses.fields(self)
+            if f.metadata["pending"] and getattr(self, f.name) is not False
+        }
+
+    @classmethod
+    def describe(cls) -> str:
+        """All fields with default and meaning, one per line."""
+        lines = []
+        for f in dataclasses.fields(cls):
+            later = (
+                f" (not yet: {f.metadata['pending']})" if f.metadata["pending"] else ""
+            )
+            lines.append(f"{f.name} = {f.default!r}: {f.metadata['text']}{later}")
+        return "\n".join(lines)
+
+    # ---- what follows from several fields ----
+
+    @property
+    def records(self) -> bool:
+        return self.enable_profiling and self.enabled
+
+    def phases_off(self) -> list[str]:
+        """Phases whose zones are not recorded."""
+        return [phase for field, phase in _PHASES.items() if not getattr(self, field)]
+
+    def monitors(self) -> set[str]:
+        """What to sample over time."""
+        if not self.enable_performance_monitoring:
+            return set()
+        wanted = {
+            "memory": self.track_memory
+            and self.profile_memory
+            and self.enable_memory_profiling,
+            "cpu": self.track_cpu and self.profile_cpu,
+            "gpu": self.track_gpu
+            and self.profile_gpu
+            and self.enable_gpu_profiling
+            and self.track_gpu_memory,
+            "io": self.track_io and self.enable_io_profiling,
+            "network": self.track_network and self.enable_io_profiling,
+            "temperature": self.track_cpu_temp,
+            "system": self.track_system,
+        }
+        return {name for name, on in wanted.items() if on}
+
+    def interval(self) -> float:
+        return min(self.monitor_interval, self.monitoring_interval)
+
+
+_PHASES = {
+    "profile_data_loading": "data_loading",
+    "profile_preprocessing": "preprocessing",
+    "profile_augmentation": "augmentation",
+    "profile_collate": "collate",
+    "profile_forward_pass": "forward",
+    "profile_backward_pass": "backward",
+    "profile_optimizer_step": "optimizer",
+    "profile_gradient_computation": "gradient",
+}
+
+_INTERVALS = {
+    "monitor_interval",
+    "memory_interval",
+    "system_interval",
+    "monitoring_interval",
+}
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"Config has no field {name!r}{hint}"
+
+
+def _checked(field: "dataclasses.Field[Any]", value: Any) -> Any:
+    """The value in the field's type; ConfigError when it cannot be."""
+    default: Any = field.default
+    kind: Any = type(default)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if kind is str and hasattr(value, "__fspath__"):
+        value = str(value.__fspath__())
+    if type(value) is not kind:
+        raise ConfigError(
+            f"Config.{field.name} must be {kind.__name__}, "
+            f"not {type(value).__name__} ({value!r})"
+        )
+    if field.name == "profile_level":
+        _check_level(value)
+    elif kind in (int, float):
+        _check_number(field.name, value)
+    return value
+
+
+def _check_level(value: str) -> None:
+    if value not in LEVELS:
+        near = difflib.get_close_matches(value, LEVELS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"profile_level must be one of {', '.join(LEVELS)}{hint}")
+
+
+def _check_number(name: str, value: float) -> None:
+    if not value >= 0:  # NaN neither
+        raise ConfigError(f"Config.{name} cannot be negative ({value!r})")
+    if name in _INTERVALS and value < 0.01:
+        raise ConfigError(f"Config.{name} must be at least 0.01 s ({value!r})")

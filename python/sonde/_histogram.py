@@ -1,0 +1,142 @@
+"""Latencies by hour in a file of fixed size, one file per process, merged when read.
+
+A file holds HOURS slots; an hour uses the slot of its number modulo HOURS. A slot is 64-bit
+words: 8 of head (hour, requests, violations, failures, sum of internal and of user-facing
+nanoseconds, most of each), then the buckets of two logarithmic histograms. Buckets are 2 %
+apart, so percentiles are within 1 %. Only the owner of a file writes it; readers may see a
+request half counted, never more.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import secrets
+import threading
+from pathlib import Path
+from typing import Any, Optional
+
+HOURS = 48
+BUCKETS = 1280
+HEAD = 8
+WORDS = HEAD + 2 * BUCKETS
+LEAST_NS = 1000.0  # the first bucket ends here
+GROWTH = math.log(1.02)
+
+_HOUR, _COUNT, _VIOLATIONS, _FAILURES, _SUM, _SUM_USER, _MAX, _MAX_USER = range(HEAD)
+
+
+def bucket_of(ns: float) -> int:
+    if ns <= LEAST_NS:
+        return 0
+    return min(BUCKETS - 1, 1 + int(math.log(ns / LEAST_NS) / GROWTH))
+
+
+def middle_of(bucket: int) -> float:
+    """Nanoseconds in the middle of a bucket."""
+    return LEAST_NS * math.exp((bucket - 0.5) * GROWTH) if bucket else LEAST_NS
+
+
+class HourFile:
+    """The file of this process."""
+
+    def __init__(self, directory: Path) -> None:
+        name = f"requests-{os.getpid()}-{secrets.token_hex(4)}.hours"
+        fd = os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.ftruncate(fd, HOURS * WORDS * 8)
+            self._map = mmap.mmap(fd, HOURS * WORDS * 8)
+        finally:
+            os.close(fd)
+        self._words = memoryview(self._map).cast("Q")
+        self._lock = threading.Lock()
+
+    def add(
+        self, hour: int, internal_ns: int, user_ns: int, violation: bool, failed: bool
+    ) -> None:
+        at = hour % HOURS * WORDS
+        w = self._words
+        with self._lock:
+            if w[at + _HOUR] != hour:
+                w[at : at + WORDS] = memoryview(bytes(WORDS * 8)).cast("Q")
+                w[at + _HOUR] = hour
+            w[at + HEAD + bucket_of(internal_ns)] += 1
+            w[at + HEAD + BUCKETS + bucket_of(user_ns)] += 1
+            w[at + _SUM] += internal_ns
+            w[at + _SUM_USER] += user_ns
+            w[at + _MAX] = max(w[at + _MAX], internal_ns)
+            w[at + _MAX_USER] = max(w[at + _MAX_USER], user_ns)
+            w[at + _VIOLATIONS] += violation
+            w[at + _FAILURES] += failed
+            w[at + _COUNT] += 1
+
+
+class Hour:
+    """The sum of slots: of one hour over processes, or of many hours."""
+
+    def __init__(self) -> None:
+        self.words = [0] * WORDS
+
+    def add(self, slot: Any) -> None:
+        most = (
+            max(self.words[_MAX], slot[_MAX]),
+            max(self.words[_MAX_USER], slot[_MAX_USER]),
+        )
+        self.words = [a + b for a, b in zip(self.words, slot)]
+        self.words[_MAX], self.words[_MAX_USER] = most
+
+    def percentile(self, q: float, user: bool) -> Optional[float]:
+        """Seconds below which the share q of the requests lies."""
+        start = HEAD + BUCKETS * user
+        counts = self.words[start : start + BUCKETS]
+        rank = math.ceil(q * sum(counts))
+        most = self.words[_MAX_USER if user else _MAX]
+        seen = 0
+        for bucket, count in enumerate(counts):
+            seen += count
+            if count and seen >= rank:
+                return min(middle_of(bucket), most) / 1e9
+        return None
+
+    def latency(self, user: bool) -> dict[str, Optional[float]]:
+        count = self.words[_COUNT]
+        total = self.words[_SUM_USER if user else _SUM]
+        return {
+            "mean_s": total / count / 1e9 if count else None,
+            "p50_s": self.percentile(0.50, user),
+            "p95_s": self.percentile(0.95, user),
+            "p99_s": self.percentile(0.99, user),
+            "max_s": self.words[_MAX_USER if user else _MAX] / 1e9 if count else None,
+        }
+
+    def summary(self) -> dict[str, Any]:
+        user = self.latency(True)
+        return {
+            "requests_processed": self.words[_COUNT],
+            "sla_violations": self.words[_VIOLATIONS],
+            "failures": self.words[_FAILURES],
+            "average_latency": user["mean_s"],
+            "p50_latency": user["p50_s"],
+            "p95_latency": user["p95_s"],
+            "p99_latency": user["p99_s"],
+            "user_facing": user,
+            "internal": self.latency(False),
+        }
+
+
+def read_hours(directory: Path) -> dict[int, Hour]:
+    """All hours of all processes; damaged or foreign files are passed over."""
+    hours: dict[int, Hour] = {}
+    for path in directory.glob("requests-*.hours"):
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        if len(data) != HOURS * WORDS * 8:
+            continue
+        words = memoryview(data).cast("Q")
+        for at in range(0, HOURS * WORDS, WORDS):
+            if words[at + _COUNT]:
+                hours.setdefault(words[at + _HOUR], Hour()).add(words[at : at + WORDS])
+    return hours

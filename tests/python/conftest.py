@@ -1,0 +1,114 @@
+"""Where the package under test is, and running scripts with it under `sonde run`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(os.environ.get("SONDE_SOURCE", Path(__file__).resolve().parents[2]))
+BUILD = Path(os.environ.get("SONDE_BUILD", SOURCE / "build"))
+PACKAGE = Path(os.environ.get("SONDE_PACKAGE", BUILD / "python"))
+SONDE = BUILD / "sonde"
+
+sys.path.insert(0, str(PACKAGE))
+os.environ.pop("SONDE_RUN", None)
+
+
+def environment(**changes):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")}
+    path = [str(PACKAGE), env.get("PYTHONPATH", "")]
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, path))
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    env.update({k: str(v) for k, v in changes.items()})
+    return env
+
+
+def python(*arguments, check=True, timeout=120, **options):
+    """Runs this interpreter; output is kept as text."""
+    options.setdefault("env", environment())
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        **options,
+    )
+    if check and done.returncode != 0:
+        raise AssertionError(
+            f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        )
+    return done
+
+
+class Answer:
+    """A report with ways to look things up."""
+
+    def __init__(self, data, stdout=""):
+        self.data, self.stdout = data, stdout
+
+    def __getitem__(self, key):
+        return self.data[key]
+
+    def operations(self, name, kind=None):
+        return [
+            o
+            for o in self.data["operations"]
+            if o["name"] == name and kind in (None, o["kind"])
+        ]
+
+    def one(self, name, kind=None):
+        found = self.operations(name, kind)
+        assert len(found) == 1, f"{len(found)} operations {name!r} {kind or ''}"
+        return found[0]
+
+    def paths(self):
+        return {tuple(o["path"]): o["count"] for o in self.data["operations"]}
+
+    def phase(self, name):
+        return next(
+            (p["total_s"] for p in self.data["phases"] if p["phase"] == name), 0.0
+        )
+
+    def balanced(self):
+        return all(o["unbalanced"] == 0 for o in self.data["operations"]) and (
+            self.data["summary"]["orphan_ends"] == 0
+        )
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run(script, *arguments): the script under `sonde run`, and its report."""
+    count = iter(range(1000))
+
+    def under_sonde(script, *arguments, options=(), check=True, **changes):
+        number = next(count)
+        file = tmp_path / f"script{number}.py"
+        file.write_text(textwrap.dedent(script))
+        directory = tmp_path / f"run{number}"
+        words = [SONDE, "run", "-q", "-o", directory, *options, "--", sys.executable]
+        done = subprocess.run(
+            [*map(str, words), str(file), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment(**changes),
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"{done.returncode}\n{done.stdout}{done.stderr}")
+        answer = subprocess.run(
+            [str(SONDE), "report", str(directory), "--json"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=environment(),
+            check=True,
+        )
+        return Answer(json.loads(answer.stdout), done.stdout)
+
+    return under_sonde

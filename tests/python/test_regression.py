@@ -1,0 +1,103 @@
+"""check_regression as a context manager and as a pytest fixture."""
+
+import json
+import textwrap
+import time
+
+import pytest
+from conftest import python
+
+import sonde
+
+
+@pytest.fixture
+def baseline(tmp_path):
+    return tmp_path / "perf.json"
+
+
+def put(path, **times):
+    path.write_text(json.dumps({k: {"wall_time_s": v} for k, v in times.items()}))
+
+
+def test_a_slower_block_is_a_regression(baseline):
+    put(baseline, training=0.01)
+    with pytest.raises(sonde.RegressionError, match="training"):
+        with sonde.check_regression("training", threshold=0.2, baseline=baseline):
+            time.sleep(0.05)
+    put(baseline, training=10.0)
+    with sonde.check_regression("training", baseline=baseline) as check:
+        pass
+    assert check.result.regressed is False and check.result.change < -0.9
+
+
+def test_the_callback_replaces_the_exception(baseline):
+    put(baseline, x=0.001)
+    seen = []
+    with sonde.check_regression("x", 0.2, baseline, on_regression=seen.append):
+        time.sleep(0.02)
+    assert seen[0].regressed and seen[0].baseline_s == 0.001
+
+
+def test_a_missing_entry_is_written_once(baseline):
+    with sonde.check_regression("new", baseline=baseline) as check:
+        time.sleep(0.01)
+    assert check.result.regressed is None
+    stored = json.loads(baseline.read_text())["new"]
+    assert stored["wall_time_s"] >= 0.01 and len(stored["times_s"]) == 1
+    with sonde.check_regression("never", baseline=baseline, update="never"):
+        pass
+    assert list(json.loads(baseline.read_text())) == ["new"]
+
+
+def test_several_runs_are_judged_by_their_median(baseline):
+    calls = []
+    check = sonde.check_regression("f", baseline=baseline)
+    result = check.run(lambda: calls.append(time.sleep(0.002)), runs=5, warmup=1)
+    assert len(calls) == 6 and result.runs == 5
+    assert len(json.loads(baseline.read_text())["f"]["times_s"]) == 5
+
+
+def test_a_failing_block_is_not_judged_and_bad_files_are_named(baseline):
+    put(baseline, x=0.001)
+    with pytest.raises(KeyError):
+        with sonde.check_regression("x", baseline=baseline):
+            time.sleep(0.01)
+            raise KeyError
+    baseline.write_text("{")
+    with pytest.raises(ValueError, match="perf.json"):
+        with sonde.check_regression("x", baseline=baseline):
+            pass
+    with pytest.raises(ValueError, match="update"):
+        sonde.check_regression("x", update="sometimes")
+
+
+def test_the_pytest_fixture(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent(
+            """
+            import os, time
+            def test_time(sonde_regression):
+                with sonde_regression("it", threshold=1.0):
+                    time.sleep(float(os.environ["T"]))
+            """
+        )
+    )
+    from conftest import environment
+
+    def go(seconds, *options):
+        words = (
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "sonde.pytest_plugin",
+        )
+        env = environment(T=seconds)
+        return python(*words, *options, check=False, cwd=tmp_path, env=env).returncode
+
+    assert go(0.1) == 0  # writes the baseline
+    assert go(1.0) == 1
+    assert go(1.0, "--sonde-update") == 0
+    assert go(1.0) == 0
