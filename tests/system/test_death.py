@@ -1,3 +1,4 @@
+# labels: no_asan
 # timeout: 240
 """The first lines of a report say why a program ended."""
 

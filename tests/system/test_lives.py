@@ -121,7 +121,7 @@ def test_an_abort_is_named_with_the_zone_it_struck(tmp_path):
 
 def test_short_zones_are_left_out_on_request_and_counted(tmp_path):
     program_path = program("short_threads")
-    done = run(tmp_path / "run", program_path, 10, 1000, 2, options=["--min-zone", "100ms"])
+    done = run(tmp_path / "run", program_path, 10, 1000, 2, options=["--min-zone", "10s"])
     answer = done.report()
     counts = counts_by_name(answer)
     filtered = answer["summary"]["filtered"]

@@ -1,3 +1,4 @@
+# labels: no_asan
 # timeout: 240
 """Programs of every kind run under `sonde run` as they run without: same output, same
 messages, same end."""

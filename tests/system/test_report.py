@@ -94,9 +94,14 @@ def test_every_key_of_the_contract_is_there(answer, place):
         assert set(CONTRACT[place].split()) <= set(o)
 
 
+def traced(answer):
+    """Processes that recorded; monitors see others too (a sanitizer's helper)."""
+    return [p for p in answer["processes"] if p["phases"] is not None]
+
+
 def test_sums_hold(answer):
     assert_consistent(answer)
-    for process in answer["processes"]:
+    for process in traced(answer):
         assert sum(p["share"] for p in process["phases"]) == pytest.approx(1, abs=1e-9)
     assert sum(p["share"] for p in answer["phases"]) == pytest.approx(1, abs=1e-9)
 
@@ -150,9 +155,8 @@ def test_spans_have_their_suspended_time_apart(answer):
 
 
 def test_processes_are_listed_with_one_main(answer):
-    assert len(answer["processes"]) == 2
-    (main,) = [p for p in answer["processes"] if p["main"]]
-    (child,) = [p for p in answer["processes"] if not p["main"]]
+    (main,) = [p for p in traced(answer) if p["main"]]
+    (child,) = [p for p in traced(answer) if not p["main"]]
     assert child["ppid"] == main["pid"]
     assert main["threads"] == 2
 

@@ -197,6 +197,7 @@ def test_we_sleep_while_the_program_idles(tmp_path, options, most):
     time.sleep(3)
     spent = cpu_ticks_ns(watched.process.pid) - before
     assert watched.finish()[1] == 0
+    most *= 4 if "asan" in SONDE.parent.name else 1
     assert spent / 3e9 < most, f"{spent / 3e7:.3f} % of a core"
 
 
