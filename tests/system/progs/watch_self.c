@@ -97,7 +97,9 @@ int main(int argc, char **argv)
             options.output = argv[i + 1];
             if (sonde_session_start(&options) < 0)
                 return 3;
-            SONDE_ZONE("some", SONDE_OTHER) { nap(); }
+            SONDE_ZONE("some", SONDE_OTHER) {
+                nap();
+            }
         }
     work("parent");
     if (argc > 1 && strcmp(argv[argc - 1], "fork") == 0)
