@@ -88,7 +88,7 @@ static int64_t now_ms(void)
 static bool listen_to(int fd, char *ret_text, size_t len)
 {
     const int64_t end = now_ms() + PATIENCE_MS;
-    char rest[512];
+    char rest[512] = "";
     for (size_t used = 0;;) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         const int64_t left = end - now_ms();

@@ -168,7 +168,7 @@ static void put_gpus(struct page *page, const struct report *r)
             n += snprintf(text + n, sizeof text - (size_t)n, ", %.0f W", power->last);
         if (heat)
             (void)snprintf(text + n, sizeof text - (size_t)n, ", %.0f C", heat->last);
-        for (size_t c = 0; s->subject[c] && c < 8; c++)
+        for (size_t c = 0; c < 8 && s->subject[c]; c++)
             label[c] = (char)(s->subject[c] >= 'a' && s->subject[c] <= 'z'
                                   ? s->subject[c] - 32
                                   : s->subject[c]);
