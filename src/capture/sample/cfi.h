@@ -63,5 +63,10 @@ bool cfi_peek(const struct cfi_memory *memory, uint64_t address, uint64_t *ret_v
  * *ret_end: the outermost frame was reached. */
 bool cfi_step(const struct cfi *cfi, const struct cfi_row *row,
               const struct cfi_memory *memory, uint64_t regs[CFI_REGS], bool *ret_end);
+/* The same where not all registers are known: bit N of *known is register N. False also
+ * when the caller's frame cannot be found without the unknown ones. */
+bool cfi_step_known(const struct cfi *cfi, const struct cfi_row *row,
+                    const struct cfi_memory *memory, uint64_t regs[CFI_REGS],
+                    uint32_t *known, bool *ret_end);
 
 #endif
