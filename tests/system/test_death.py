@@ -368,6 +368,50 @@ def test_a_worker_s_fault_has_its_stack(tmp_path):
     assert any("worker" in frame or "deaths+0x" in frame for frame in stack)
 
 
+def lives(pid):
+    """A zombie does not: perhaps nobody waits for it here."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+def end_without_supervisor(directory, how):
+    """Kills the supervisor; the program dies by itself afterwards."""
+    watched = subprocess.Popen([SONDE, "run", "-q", "-o", directory, program("deaths"), how],
+                               env=environment())
+    child = wait_for_child(directory)
+    watched.kill()
+    watched.wait(20)
+    end = time.monotonic() + 30
+    while lives(child) and time.monotonic() < end:
+        time.sleep(0.05)
+    sonde("recover", directory, check=False)
+    if not list(directory.glob("crash-*.fault")):
+        pytest.skip("without the preload library nobody writes it down")
+    return child, report(directory)
+
+
+def test_a_fault_without_supervisor_has_its_stack(tmp_path):
+    child, answer = end_without_supervisor(tmp_path / "run", "orphan_fault")
+    assert answer["run"]["exit"] == {"code": None, "signal": "SIGSEGV", "cause": "signal"}
+    death = answer["run"]["death"]
+    assert death["pid"] == child
+    assert death["stack"][0].startswith(("fault at deaths.c:", "fault in deaths", "deaths+0x"))
+    assert any(frame.startswith(("main ", "deaths+0x")) for frame in death["stack"][1:])
+    assert "KILLED by SIGSEGV at address 0x10 in " in verdict(answer)
+
+
+def test_a_worker_s_fault_without_supervisor_is_a_hint(tmp_path):
+    child, answer = end_without_supervisor(tmp_path / "run", "orphan_worker")
+    assert answer["run"]["exit"] == {"code": None, "signal": None, "cause": "unknown"}
+    death = answer["run"]["death"]
+    assert death["pid"] not in (None, child)
+    assert death["stack"][0].startswith(("fault at deaths.c:", "fault in deaths", "deaths+0x"))
+    assert f"process {death['pid']} was killed by SIGSEGV" in verdict(answer)
+
+
 # ---- Space ----------------------------------------------------------------------------------
 
 
