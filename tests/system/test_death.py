@@ -261,9 +261,10 @@ def assert_in_order(text, *words):
     assert places == sorted(places)
 
 
-def test_a_deadlock_of_mutexes_names_functions_and_lines(tmp_path):
-    """Two threads, no frame pointers, nothing stopped: unwound from outside."""
-    stacks, answer = hang_and_free(tmp_path / "run", [program("deadlock")])
+@pytest.mark.parametrize("name", ["deadlock", "deadlock_pointers"])
+def test_a_deadlock_of_mutexes_names_functions_and_lines(tmp_path, name):
+    """Two threads, without and with frame pointers, nothing stopped: unwound from outside."""
+    stacks, answer = hang_and_free(tmp_path / "run", [program(name)])
     main = f"deadlock.c:{line_of('deadlock.c', 'the main thread waits here')})"
     other = f"deadlock.c:{line_of('deadlock.c', 'the other thread waits here')})"
     part = thread_part(stacks, "take_right_too (")
@@ -280,7 +281,7 @@ def test_a_deadlock_of_mutexes_names_functions_and_lines(tmp_path):
     assert threads[0]["native"] == f"take_right_too ({main}" and threads[0]["zone"] == "both"
     assert threads[1]["native"] == f"take_left_too ({other}"
     text = text_report(tmp_path / "run")
-    assert f"deadlock take_right_too ({main}, zone both" in text
+    assert f"{name[:15]} take_right_too ({main}, zone both" in text
     full = sonde("report", "--full", "--width", "80", tmp_path / "run").stdout
     hang_lines = full[full.index(" HANG"):].split("\n\n")[0].splitlines()
     assert any("take_left_too" in line for line in hang_lines)

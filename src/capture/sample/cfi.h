@@ -52,6 +52,9 @@ void cfi_free(struct cfi *cfi);
 /* The rules at an offset of the file; false when there are none. */
 bool cfi_find(const struct cfi *cfi, uint64_t file_offset, struct cfi_row *ret_row);
 
+/* How far behind its function's first instruction an offset of the file is. */
+bool cfi_start(const struct cfi *cfi, uint64_t file_offset, uint64_t *ret_distance);
+
 /* Reads 8 bytes of the sampled stack. */
 struct cfi_memory {
     const uint8_t *bytes;

@@ -15,7 +15,7 @@
 #include "capture/sample/cfi.h"
 #include "trace/guard.h"
 
-enum { MAPS_MAX = 65536, STACK_BYTES = 1 << 20 };
+enum { MAPS_MAX = 65536, STACK_BYTES = 1 << 20, SEARCHED = 16384 };
 
 struct module {
     const char *path;
@@ -27,6 +27,7 @@ struct module {
 struct range {
     uint64_t start, end, offset;
     struct module *module; /* NULL: no file */
+    bool code;
 };
 
 struct sleeper {
@@ -107,9 +108,10 @@ static struct module *enter_module(struct sleeper *s, const char *path, uint64_t
 static int add_line(struct sleeper *s, const char *line)
 {
     unsigned long long start, end, offset, inode;
+    char rights[8];
     int at = 0;
-    if (sscanf(line, "%llx-%llx %*s %llx %*x:%*x %llu %n", &start, &end, &offset,
-               &inode, &at) < 4 ||
+    if (sscanf(line, "%llx-%llx %7s %llx %*x:%*x %llu %n", &start, &end, rights,
+               &offset, &inode, &at) < 5 ||
         !at || s->count == MAPS_MAX)
         return 0;
     if (s->count == s->cap) {
@@ -121,7 +123,8 @@ static int add_line(struct sleeper *s, const char *line)
         s->cap = cap;
     }
     s->range[s->count++] = (struct range){ start, end, offset,
-                                           enter_module(s, line + at, inode) };
+                                           enter_module(s, line + at, inode),
+                                           strchr(rights, 'x') != NULL };
     return 0;
 }
 
@@ -201,6 +204,89 @@ static bool step_by_frame_pointer(struct walk *w)
     return true;
 }
 
+/* ---- A frame pointer nobody has saved yet -------------------------------------------------- */
+
+static bool peek_process(const struct walk *w, uint64_t address, void *ret, size_t len)
+{
+    struct iovec to = { ret, len };
+    struct iovec from = { (void *)(uintptr_t)address, len };
+    return process_vm_readv(w->s->pid, &to, 1, &from, 1, 0) == (ssize_t)len;
+}
+
+static uint64_t relative(uint64_t next, const uint8_t *four)
+{
+    int32_t distance;
+    memcpy(&distance, four, sizeof distance);
+    return next + (uint64_t)(int64_t)distance;
+}
+
+/* Where a stub of the PLT jumps: [endbr64] [bnd] jmp *slot; 0: it is none. */
+static uint64_t stub_target(const struct walk *w, uint64_t stub)
+{
+    static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+    uint8_t code[16];
+    uint64_t target;
+    size_t at = 0;
+    if (!peek_process(w, stub, code, sizeof code))
+        return 0;
+    at += memcmp(code, endbr64, sizeof endbr64) == 0 ? sizeof endbr64 : 0;
+    at += code[at] == 0xf2;
+    if (code[at] != 0xff || code[at + 1] != 0x25 ||
+        !peek_process(w, relative(stub + at + 6, code + at + 2), &target, 8))
+        return 0;
+    return target;
+}
+
+/* Whether the instruction before a return address calls the function. */
+static bool calls(const struct walk *w, uint64_t after, uint64_t function)
+{
+    uint8_t code[6];
+    uint64_t target;
+    if (!peek_process(w, after - sizeof code, code, sizeof code))
+        return false;
+    if (code[0] == 0xff && code[1] == 0x15) /* call *slot */
+        return peek_process(w, relative(after, code + 2), &target, 8) &&
+               target == function;
+    if (code[1] != 0xe8)
+        return false;
+    target = relative(after, code + 2);
+    return target == function || stub_target(w, target) == function;
+}
+
+/* The frame is where its saved pointer and return address lie: the nearest return
+ * address whose call goes to this very function. */
+static bool search_frame_pointer(struct walk *w, const struct cfi_row *row,
+                                 uint64_t function)
+{
+    const uint64_t sp = w->regs[CFI_RSP];
+    const int64_t to_return = (int64_t)row->cfa.offset + row->reg[CFI_PC].offset;
+    for (uint64_t s = (sp + 7) & ~7ULL; s < sp + SEARCHED; s += 8) {
+        uint64_t after;
+        if (!cfi_peek(&w->memory, s + (uint64_t)to_return, &after))
+            return false;
+        const struct range *r = find_range(w->s, after - 1);
+        if (r && r->code && calls(w, after, function)) {
+            w->regs[CFI_RBP] = s;
+            w->known |= 1U << CFI_RBP;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void need_frame_pointer(struct walk *w, const struct cfi *cfi,
+                               const struct cfi_row *row, const struct range *r,
+                               uint64_t pc)
+{
+    uint64_t distance;
+    if (row->cfa.kind == CFI_REG && row->cfa.reg == CFI_RBP && !is_known(w, CFI_RBP) &&
+        row->reg[CFI_PC].kind == CFI_AT_CFA &&
+        cfi_start(cfi, pc - r->start + r->offset, &distance))
+        (void)search_frame_pointer(w, row, pc - distance);
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
 /* One step out; *ret_signal: the caller was interrupted and did not call. */
 static bool step(struct walk *w, const struct range *r, uint64_t pc, bool *ret_signal)
 {
@@ -211,6 +297,7 @@ static bool step(struct walk *w, const struct range *r, uint64_t pc, bool *ret_s
     if (!cfi || !cfi_find(cfi, pc - r->start + r->offset, &row))
         return step_by_frame_pointer(w);
     *ret_signal = row.signal_frame;
+    need_frame_pointer(w, cfi, &row, r, pc);
     return cfi_step_known(cfi, &row, &w->memory, w->regs, &w->known,
                           &w->stack->whole) &&
            (w->regs[CFI_RSP] > sp || *ret_signal); /* outwards: no endless loop */

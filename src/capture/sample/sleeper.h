@@ -3,8 +3,9 @@
  * The kernel shows where a sleeping thread made its system call: its program counter and
  * stack pointer (/proc/PID/task/TID/syscall). The stack is copied and unwound by the
  * modules' tables; nothing is stopped. The other registers are not known at first and are
- * learnt on the way from where callers saved them: a frame that cannot be left without
- * one ends the walk.
+ * learnt on the way from where callers saved them. A frame pointer nobody has saved yet is
+ * searched for: the frame ends where a return address lies whose call goes to this very
+ * function. A frame that cannot be left otherwise ends the walk.
  *
  * A thread that wakes up meanwhile may give a stack that never was; who looks twice at
  * what the kernel shows notices (sleeper_where).
