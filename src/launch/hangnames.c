@@ -107,9 +107,15 @@ uint32_t hangnames_add(struct hangnames *n, const struct sleeper_frame *f)
 
 /* ---- Looking up -------------------------------------------------------------------------- */
 
+/* Sorted by module: each file is opened once. */
+struct turn {
+    struct place *place;
+};
+
 static int by_module(const void *a, const void *b)
 {
-    const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
+    const struct place *x = ((const struct turn *)a)->place;
+    const struct place *y = ((const struct turn *)b)->place;
     if (x->module != y->module)
         return x->module < y->module ? -1 : 1;
     return x->offset < y->offset ? -1 : x->offset > y->offset;
@@ -123,7 +129,7 @@ static uint64_t address_of(const struct place *p, bool first)
            (!first && !p->caller);
 }
 
-static void take_answers(struct hangnames *n, struct place **places, size_t count,
+static void take_answers(struct hangnames *n, const struct turn *turns, size_t count,
                          const struct symbolise_frame *frames, size_t frame_count)
 {
     struct symbolise_frame *kept = arena_alloc_array(&n->arena, frame_count,
@@ -132,34 +138,34 @@ static void take_answers(struct hangnames *n, struct place **places, size_t coun
         return;
     for (size_t i = 0, p = 0; i < frame_count && p < count; i++) {
         kept[i] = frames[i];
-        if (!places[p]->frames)
-            places[p]->frames = &kept[i];
-        places[p]->count++;
+        if (!turns[p].place->frames)
+            turns[p].place->frames = &kept[i];
+        turns[p].place->count++;
         p += !frames[i].inlined;
     }
 }
 
-static void look_up(struct hangnames *n, struct place **places, size_t count)
+static void look_up(struct hangnames *n, const struct turn *turns, size_t count)
 {
     uint64_t address[AT_ONCE];
     struct symbolise_frame *frames = calloc(FRAMES_AT_ONCE, sizeof *frames);
     for (size_t i = 0; i < count; i++)
-        address[i] = address_of(places[i], i == 0);
+        address[i] = address_of(turns[i].place, i == 0);
     const int found = frames ? symbolise_addresses(n->maps.data, address, count, frames,
                                                    FRAMES_AT_ONCE)
                              : 0;
     if (found > 0)
-        take_answers(n, places, count, frames, (size_t)found);
+        take_answers(n, turns, count, frames, (size_t)found);
     free(frames);
 }
 
 void hangnames_find(struct hangnames *n)
 {
-    struct place **sorted = calloc(n->count, sizeof *sorted);
+    struct turn *sorted = calloc(n->count, sizeof *sorted);
     const time_t enough = time(NULL) + PATIENCE_S;
     if (sorted && !n->maps.error) {
         for (uint32_t i = 0; i < n->count; i++)
-            sorted[i] = &n->place[i];
+            sorted[i].place = &n->place[i];
         qsort(sorted, n->count, sizeof *sorted, by_module);
         for (size_t at = 0; at < n->count && time(NULL) <= enough; at += AT_ONCE)
             look_up(n, sorted + at, n->count - at < AT_ONCE ? n->count - at : AT_ONCE);

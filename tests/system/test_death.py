@@ -309,6 +309,17 @@ def test_a_deadlock_in_python_names_functions_and_lines(tmp_path, minor):
     assert f"take_second_too ({main}" in text_report(tmp_path / "run")
 
 
+@pytest.mark.parametrize("minor", interpreters())
+def test_who_holds_the_interpreter_lock_and_who_waits_is_told(tmp_path, minor):
+    source = Path(__file__).parent / "progs/py_deadlock.py"
+    stacks, answer = hang_and_free(tmp_path / "run", [interpreters()[minor], source, "gil"],
+                                   LIBSONDE=BUILD / "libsonde.so")
+    assert "holds the GIL" in thread_part(stacks, "python  sleep_with_the_lock (")
+    assert "waits for the GIL" in thread_part(stacks, "python  work (")
+    assert [t["gil"] for t in answer["hangs"][0]["threads"]] == ["holds", "waits"]
+    assert ", holds the GIL" in text_report(tmp_path / "run")
+
+
 @pytest.mark.parametrize("how, options", [("sleep", ["--hang", "1s"]), ("hang", ["--no-hang"])])
 def test_no_zone_open_or_nobody_asked_is_no_hang(tmp_path, how, options):
     done, answer = die(tmp_path / "run", how, options=[*options, "--timeout", "3s"])

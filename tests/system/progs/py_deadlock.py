@@ -1,11 +1,13 @@
 """Two threads each hold a lock and want the other's, until SIGUSR1 frees them.
 
     LIBSONDE=…/libsonde.so python3 py_deadlock.py
+    LIBSONDE=…/libsonde.so python3 py_deadlock.py gil    one sleeps with the interpreter lock
 """
 
 import ctypes
 import os
 import signal
+import sys
 import threading
 
 first, second = threading.Lock(), threading.Lock()
@@ -37,9 +39,30 @@ def train():
     thread.join()
 
 
-signal.signal(signal.SIGUSR1, lambda *_: first.release())
+working = True
+
+
+def work():
+    while working:
+        pass
+
+
+def sleep_with_the_lock():
+    ctypes.PyDLL(None).pause()
+
+
+def starve():
+    global working
+    thread = threading.Thread(target=work)
+    thread.start()
+    sleep_with_the_lock()
+    working = False
+    thread.join()
+
+
+signal.signal(signal.SIGUSR1, lambda *_: first.locked() and first.release())
 sonde = ctypes.CDLL(os.environ["LIBSONDE"])
 for _ in range(3):
     sonde.sonde_step()
-train()
+starve() if "gil" in sys.argv else train()
 print("freed")
