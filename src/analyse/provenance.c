@@ -71,6 +71,11 @@ static void add_recorded(struct report *r)
                                  : "fewer than two steps were recorded",
         "");
     add(r, "events", MEASURED, "records counted in the traces; a zone is two", "exact");
+    if (r->hangs.count)
+        add(r, "hangs", MEASURED,
+            "stacks of sleeping threads read from outside (process_vm_readv) and "
+            "unwound by .eh_frame; Python's by its structures; nothing is stopped",
+            "one look per hang");
     add(r, "lost", MEASURED, "counted where an event could not be kept", "exact");
 }
 

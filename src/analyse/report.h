@@ -17,6 +17,7 @@
 #include "analyse/io.h"
 #include "analyse/monitors.h"
 #include "analyse/alerts.h"
+#include "analyse/hangs.h"
 #include "analyse/energy.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
@@ -114,6 +115,7 @@ struct report {
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
     struct energy energy;
     struct alert_summary alerts;
+    struct hang_report hangs;
     struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
     struct io_report io;       /* files and sockets */

@@ -20,6 +20,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/signame.h"
+#include "launch/adoptcrash.h"
 #include "launch/symbolise.h"
 #include "launch/place.h"
 #include "launch/watchfile.h"
@@ -180,11 +182,28 @@ static void set_death(json_t *root, const struct runfile_death *d)
         return;
     json_t *death = json_pack("{s:s,s:n,s:n,s:s,s:s}", "text", d->text, "pid",
                               "process", "cgroup", d->group, "method", d->method);
+    if (d->pid)
+        (void)json_object_set_new(death, "pid", json_integer(d->pid));
     (void)json_object_set_new(death, "limit_mb", number_or_null(d->limit_mb));
     (void)json_object_set_new(death, "size_mb", number_or_null(d->size_mb));
     (void)json_object_set_new(death, "growth_mb_per_s",
                               number_or_null(d->growth_mb_per_s));
+    json_t *stack = json_array();
+    for (unsigned i = 0; i < d->frame_count; i++)
+        (void)json_array_append_new(stack, json_string(d->frame[i]));
+    (void)json_object_set_new(death, "stack", stack);
     (void)json_object_set_new(root, "death", death);
+}
+
+/* Nobody saw the exit code; a signal only the program itself may have told of. */
+static json_t *exit_json(const struct runfile_exit *x)
+{
+    char name[SIGNAL_NAME_LEN];
+    json_t *exit = json_pack("{s:n,s:n,s:s}", "code", "signal", "cause", x->cause);
+    if (x->signal)
+        (void)json_object_set_new(exit, "signal",
+                                  json_string(signal_name(x->signal, name)));
+    return exit;
 }
 
 static int write_end(const char *path, json_t *root, const struct adopted_end *end,
@@ -195,9 +214,7 @@ static int write_end(const char *path, json_t *root, const struct adopted_end *e
     if (ended_ns < started)
         ended_ns = started; /* no event at all, or a clock that was set back */
     (void)json_object_set_new(root, "ended_ns", json_integer(ended_ns));
-    (void)json_object_set_new(
-        root, "exit",
-        json_pack("{s:n,s:n,s:s}", "code", "signal", "cause", end->exit.cause));
+    (void)json_object_set_new(root, "exit", exit_json(&end->exit));
     set_death(root, &end->death);
     add_note(root, ADOPTED_NOTE);
     if (recovered->first_problem[0])
@@ -247,6 +264,8 @@ int adopt_run(const char *dir)
     struct adopted_end end = { .ended_ns = last_sign_of_life(live) };
     watchfile_judge(live, same_text(root, "boot_id", process_boot_id(boot_id)),
                     &end.exit, &end.death);
+    adopt_crash(live, json_integer_value(json_object_get(root, "pid")), &end.exit,
+                &end.death);
     rc = scratch ? place_bring_home(scratch, dir) : 0;
     if (rc == 0)
         rc = write_end(path.data, root, &end, &recovered);

@@ -68,13 +68,12 @@ static void take_crash(const struct crash *crash, const char *maps,
                        ret_fault->frame[0]);
 }
 
-static bool from_file(const char *dir, const struct kin_process *p,
-                      struct fault *ret_fault)
+bool crashes_read(const char *dir, uint32_t pid, struct fault *ret_fault)
 {
     char name[48];
     struct buf path = BUF_INIT, text = BUF_INIT;
     struct crash crash;
-    (void)snprintf(name, sizeof name, "crash-%u" CRASH_SUFFIX, p->pid);
+    (void)snprintf(name, sizeof name, "crash-%u" CRASH_SUFFIX, pid);
     path_join(&path, dir, name);
     int rc = path.error
                  ? path.error
@@ -82,7 +81,7 @@ static bool from_file(const char *dir, const struct kin_process *p,
                                  sizeof(struct crash_record) + CRASH_MAPS_MAX, &text);
     if (rc == 0)
         rc = crash_parse(text.data, text.len, &crash);
-    if (rc == 0 && crash.pid == p->pid)
+    if (rc == 0 && crash.pid == pid)
         take_crash(&crash, text.data + sizeof(struct crash_record), ret_fault);
     else
         rc = -1;
@@ -125,7 +124,8 @@ void crashes_find(const char *dir, const struct kin *kin, const struct kernellog
         const struct kin_process *p = &kin->process[i];
         const bool faulted = i == 0 ? died_of_fault(status)
                                     : p->status_known && died_of_fault(p->status);
-        if (faulted && (from_file(dir, p, ret_fault) || from_log(log, p, ret_fault)))
+        if (faulted &&
+            (crashes_read(dir, p->pid, ret_fault) || from_log(log, p, ret_fault)))
             return;
     }
 }

@@ -9,4 +9,8 @@
 void crashes_find(const char *dir, const struct kin *kin, const struct kernellog *log,
                   int status, struct fault *ret_fault);
 
+/* The last words of one process, with its stack named; false: it left none. Who leaves
+ * some dies of that signal (capture/interpose/crash.c). */
+bool crashes_read(const char *dir, uint32_t pid, struct fault *ret_fault);
+
 #endif

@@ -1,248 +1,149 @@
 /* hangfile.c: what every process of a run is doing, written down. */
 #include "launch/hangfile.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/files.h"
-#include "base/redact.h"
-#include "trace/control.h"
-#include "trace/reader.h"
 
-enum { THREADS_MAX = 256, PART_MAX = 1 << 16, MAPS_MAX = 4 << 20 };
+/* ---- Stacks ------------------------------------------------------------------------------- */
 
-hangfile_stack_fn *hangfile_user_stack;
-
-/* ---- Zones -------------------------------------------------------------------------- */
-
-struct zones {
-    FILE *out; /* NULL: only look */
-    pid_t pid; /* 0: of every process */
-    char *innermost;
-    size_t len;
-    bool any;
-};
-
-static void take_lane(struct zones *z, const struct trace *trace,
-                      const struct trace_lane *lane)
+static void put_python(struct buf *out, const struct hang_thread *t)
 {
-    if (lane->open_count == 0)
-        return;
-    const struct trace_site *inner = trace_site(trace,
-                                                lane->open[lane->open_count - 1].site);
-    if (z->innermost && (!z->any || lane->is_main))
-        (void)snprintf(z->innermost, z->len, "%s", inner->name);
-    z->any = true;
-    if (!z->out)
-        return;
-    (void)fprintf(z->out, "  zones of thread %u:", lane->tid);
-    for (unsigned i = 0; i < lane->open_count; i++)
-        (void)fprintf(z->out, "%s %s", i ? " >" : "",
-                      trace_site(trace, lane->open[i].site)->name);
-    (void)fputc('\n', z->out);
+    for (unsigned i = 0; i < t->python_count; i++)
+        buf_printf(out, "    python  %s (%s:%d)\n", t->python[i].function,
+                   t->python[i].file, t->python[i].line);
+    if (t->python_torn)
+        buf_puts(out, "    python  (it ran while we looked)\n");
+    else if (t->python_cut)
+        buf_puts(out, "    python  …\n");
 }
 
-static void take_trace(struct zones *z, const char *path)
+static void put_named(struct buf *out, const struct symbolise_frame *frame)
 {
-    struct trace *trace;
-    if (trace_open(path, NULL, &trace) < 0)
-        return;
-    const struct trace_info *info = trace_info(trace);
-    if (info->alive && (z->pid == 0 || (pid_t)info->pid == z->pid))
-        for (unsigned i = 0; i < trace_lane_count(trace); i++)
-            if (trace_lane(trace, i))
-                take_lane(z, trace, trace_lane(trace, i));
-    trace_free(trace);
+    buf_printf(out, "    native  %s", frame->function);
+    if (frame->file[0] && frame->line)
+        buf_printf(out, " (%s:%u)%s\n", frame->file, frame->line,
+                   frame->inlined ? " inlined" : "");
+    else
+        buf_printf(out, " in %s\n", path_base(frame->module));
 }
 
-static void take_run(struct zones *z, const char *dir)
+static void put_frame(struct buf *out, const struct hang_picture *picture,
+                      const struct hang_frame *f)
 {
-    DIR *d = opendir(dir);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        const char *dot = strrchr(e->d_name, '.');
-        if (!dot || strcmp(dot, ".sonde") != 0 ||
-            strcmp(e->d_name, "control.sonde") == 0)
-            continue;
-        struct buf path = BUF_INIT;
-        path_join(&path, dir, e->d_name);
-        if (path.error == 0)
-            take_trace(z, path.data);
-        buf_release(&path);
+    const struct symbolise_frame *named;
+    const unsigned count = hangnames_get(picture->names, f->name, &named);
+    if (count && named[0].function[0])
+        for (unsigned i = 0; i < count; i++)
+            put_named(out, &named[i]);
+    else if (f->path[0])
+        buf_printf(out, "    native  %s+%#" PRIx64 "\n", f->path, f->offset);
+    else
+        buf_printf(out, "    native  %#" PRIx64 "\n", f->address);
+}
+
+static void put_native(struct buf *out, const struct hang_picture *picture,
+                       const struct hang_thread *t)
+{
+    for (unsigned i = 0; i < t->frame_count; i++)
+        put_frame(out, picture, &t->frames[i]);
+    if (t->frame_count && !t->whole)
+        buf_puts(out, "    native  …\n");
+    if (t->woke)
+        buf_puts(out, "    native  (it woke up while we looked)\n");
+}
+
+static void put_kernel(struct buf *out, const char *text)
+{
+    while (*text) {
+        const size_t len = strcspn(text, "\n");
+        buf_printf(out, "    kernel  %.*s\n", (int)len, text);
+        text += len + (text[len] == '\n');
     }
-    if (d)
-        (void)closedir(d);
 }
 
-bool hangfile_zones_open(const char *dir, char *ret_zone, size_t len)
+/* ---- Threads and processes ------------------------------------------------------------------- */
+
+static const char *state_words(char state)
 {
-    struct zones z = { .innermost = ret_zone, .len = len };
-    ret_zone[0] = '\0';
-    take_run(&z, dir);
-    return z.any;
+    switch (state) {
+    case 'R':
+        return "runs";
+    case 'S':
+        return "sleeps";
+    case 'D':
+        return "sleeps, cannot be interrupted";
+    case 'T':
+    case 't':
+        return "is stopped";
+    case 'Z':
+    case 'X':
+        return "is dead";
+    default:
+        return "in a state of its own";
+    }
 }
 
-/* ---- Threads -------------------------------------------------------------------------- */
-
-/* Appends a file of a thread as one line each, indented; nothing when it is closed. */
-static bool put_part(FILE *out, const char *task, const char *name, const char *label)
+static void put_thread(struct buf *out, const struct hang_picture *picture,
+                       const struct hang_thread *t)
 {
+    buf_printf(out, "  thread %d %s state %c: %s", (int)t->tid, t->comm, t->state,
+               state_words(t->state));
+    if (t->wchan[0] && strcmp(t->wchan, "0") != 0)
+        buf_printf(out, ", waits in %s", t->wchan);
+    if (t->has_gil || t->waits_gil)
+        buf_puts(out, t->has_gil ? ", holds the GIL" : ", waits for the GIL");
+    buf_putc(out, '\n');
+    if (t->zones[0])
+        buf_printf(out, "    zones   %s\n", t->zones);
+    put_python(out, t);
+    put_native(out, picture, t);
+    if (t->call[0])
+        buf_printf(out, "    system call %s\n", t->call);
+    put_kernel(out, t->kernel);
+}
+
+static void put_process(struct buf *out, const struct hang_picture *picture,
+                        const struct hang_process *p)
+{
+    buf_printf(out, "process %u (%s), child of %u, %.1f MiB\n", p->kin.pid, p->kin.comm,
+               p->kin.parent, (double)p->kin.rss / 1048576);
+    if (p->command[0])
+        buf_printf(out, "  command %s\n", p->command);
+    if (p->python_minor)
+        buf_printf(out, "  Python 3.%u\n", p->python_minor);
+    if (p->no_python[0])
+        buf_printf(out, "  Python stacks cannot be read: %s\n", p->no_python);
+    for (const struct hang_thread *t = p->threads; t; t = t->next)
+        put_thread(out, picture, t);
+    buf_putc(out, '\n');
+}
+
+int hangfile_write(struct hangfile *file, unsigned number, const char *why,
+                   uint64_t waited_ns, const struct kin *kin)
+{
+    struct hang_picture picture;
     struct buf path = BUF_INIT, text = BUF_INIT;
-    path_join(&path, task, name);
-    const bool there = path.error == 0 &&
-                       file_read_all(path.data, PART_MAX, &text) == 0 && text.len > 0;
-    char *save = NULL;
-    for (char *line = there ? strtok_r(text.data, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save))
-        (void)fprintf(out, "    %s %s\n", label, line);
-    buf_release(&path);
-    buf_release(&text);
-    return there;
-}
-
-/* The module an address is in, from /proc/PID/maps, and the offset in its file. */
-static void put_place(FILE *out, char *maps, uint64_t address)
-{
-    for (char *line = maps; line && *line;) {
-        uint64_t from, to, offset;
-        int at = 0;
-        char *end = strchr(line, '\n');
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &from,
-                   &to, &offset, &at) == 3 &&
-            address >= from && address < to && at > 0) {
-            const int len = (int)strcspn(line + at, "\n");
-            (void)fprintf(out, "    at %#" PRIx64 " %.*s+%#" PRIx64 "\n", address, len,
-                          line + at, address - from + offset);
-            return;
-        }
-        line = end ? end + 1 : NULL;
-    }
-    (void)fprintf(out, "    at %#" PRIx64 "\n", address);
-}
-
-/* "202 0x7f… … 0xSP 0xPC": the last two are registers. "running" has none. */
-static void put_call(FILE *out, const char *task, char *maps)
-{
-    struct buf path = BUF_INIT, text = BUF_INIT;
-    path_join(&path, task, "syscall");
-    if (path.error == 0 && file_read_all(path.data, PART_MAX, &text) == 0) {
-        text.data[strcspn(text.data, "\n")] = '\0';
-        (void)fprintf(out, "    system call %s\n", text.data);
-        const char *pc = strrchr(text.data, ' ');
-        if (pc && isdigit((unsigned char)text.data[0]))
-            put_place(out, maps, strtoull(pc + 1, NULL, 16));
-    }
-    buf_release(&path);
-    buf_release(&text);
-}
-
-static void put_thread(FILE *out, const char *task, pid_t pid, pid_t tid, char *maps)
-{
-    struct buf path = BUF_INIT, name = BUF_INIT;
-    path_join(&path, task, "stat");
-    char state = '?';
-    if (path.error == 0 && file_read_all(path.data, PART_MAX, &name) == 0) {
-        const char *shut = strrchr(name.data, ')');
-        if (shut && shut[1] == ' ')
-            state = shut[2];
-        const char *open = strchr(name.data, '(');
-        if (open && shut)
-            (void)fprintf(out, "  thread %d %.*s state %c\n", (int)tid,
-                          (int)(shut - open + 1), open, state);
-    }
-    (void)put_part(out, task, "wchan", "waits in");
-    put_call(out, task, maps);
-    (void)put_part(out, task, "stack", "kernel");
-    if (hangfile_user_stack)
-        hangfile_user_stack(pid, tid, out);
-    buf_release(&path);
-    buf_release(&name);
-}
-
-/* ---- Processes --------------------------------------------------------------------------- */
-
-static void put_command(FILE *out, const char *proc)
-{
-    struct buf path = BUF_INIT, text = BUF_INIT, clean = BUF_INIT;
-    path_join(&path, proc, "cmdline");
-    if (path.error == 0 && file_read_all(path.data, PART_MAX, &text) == 0) {
-        for (size_t i = 0; i + 1 < text.len; i++)
-            if (text.data[i] == '\0')
-                text.data[i] = ' ';
-        redact_text(&clean, text.data);
-        (void)fprintf(out, "  command %s\n", clean.data);
-    }
-    buf_release(&path);
-    buf_release(&text);
-    buf_release(&clean);
-}
-
-static void put_threads(FILE *out, const char *proc, pid_t pid)
-{
-    struct buf tasks = BUF_INIT, path = BUF_INIT, maps = BUF_INIT;
-    path_join(&path, proc, "maps");
-    (void)file_read_all(path.data, MAPS_MAX, &maps);
-    path_join(&tasks, proc, "task");
-    DIR *d = tasks.error ? NULL : opendir(tasks.data);
-    unsigned count = 0;
-    for (const struct dirent *e; d && count < THREADS_MAX && (e = readdir(d));) {
-        if (!isdigit((unsigned char)e->d_name[0]))
-            continue;
-        buf_clear(&path);
-        path_join(&path, tasks.data, e->d_name);
-        put_thread(out, path.data, pid, (pid_t)strtol(e->d_name, NULL, 10), maps.data);
-        count++;
-    }
-    if (d)
-        (void)closedir(d);
-    buf_release(&tasks);
-    buf_release(&path);
-    buf_release(&maps);
-}
-
-static void put_process(FILE *out, const char *dir, const struct kin *kin,
-                        const struct kin_process *p)
-{
-    char proc[128];
-    struct zones z = { .out = out, .pid = (pid_t)p->pid };
-    (void)snprintf(proc, sizeof proc, "%s/%u", kin->proc, p->pid);
-    (void)fprintf(out, "process %u (%s), child of %u, %.1f MiB\n", p->pid, p->comm,
-                  p->parent, (double)p->rss / 1048576);
-    put_command(out, proc);
-    take_run(&z, dir);
-    put_threads(out, proc, (pid_t)p->pid);
-    (void)fputc('\n', out);
-}
-
-int hangfile_write(const char *dir, unsigned number, const char *why,
-                   const struct kin *kin)
-{
-    struct buf path = BUF_INIT;
     char name[32];
     (void)snprintf(name, sizeof name, "hang-%u.txt", number);
-    path_join(&path, dir, name);
-    const int fd = path.error ? -1
-                              : open(path.data,
-                                     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    int rc = out ? 0 : path.error ? path.error : -errno;
-    if (out) {
-        (void)fprintf(out, "%s\n\n", why);
-        for (size_t i = 0; i < kin->count; i++)
-            if (kin->process[i].alive)
-                put_process(out, dir, kin, &kin->process[i]);
-        if (fclose(out) != 0)
-            rc = -errno;
-    } else if (fd >= 0) {
-        (void)close(fd);
+    path_join(&path, file->dir, name);
+    int rc = hang_picture_take(file->dir, kin, &picture);
+    if (rc == 0) {
+        buf_printf(&text, "%s\n\n", why);
+        for (const struct hang_process *p = picture.processes; p; p = p->next)
+            put_process(&text, &picture, p);
+        rc = path.error ? path.error : text.error;
     }
+    if (rc == 0)
+        rc = file_write_atomic(path.data, text.data, text.len, 0600);
+    if (rc == 0)
+        hangrows_write(file, number, why, waited_ns, &picture);
+    hang_picture_release(&picture);
     buf_release(&path);
+    buf_release(&text);
     return rc;
 }

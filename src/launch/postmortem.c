@@ -47,6 +47,7 @@ struct postmortem {
     struct watchfile watchfile;
     struct hang hang;
     char hang_zone[64];
+    struct hangfile hangfile;
     uint64_t quick_rss, quick_ns, quick_every_ns, slow_ns, slow_every_ns;
     bool over_limit;
     uint64_t size_over, kill_ns;
@@ -136,6 +137,7 @@ void postmortem_free(struct postmortem *p)
         (void)limitgroup_remove(&p->limit);
     kernellog_release(&p->log);
     watchfile_close(&p->watchfile);
+    hangfile_close(&p->hangfile);
     family_free(p->family);
     kin_free(p->kin);
     free(p);
@@ -168,6 +170,8 @@ void postmortem_start(struct postmortem *p, pid_t pid, uint64_t now_ns)
     watchfile_open(&p->watchfile, p->options.dir, p->options.control,
                    p->group_count ? &p->group[p->group_count - 1] : NULL);
     hang_init(&p->hang, p->options.hang_ns, now_ns);
+    p->hangfile = (struct hangfile){ .dir = p->options.dir,
+                                     .control = p->options.control };
     p->quick_ns = p->slow_ns = now_ns;
     p->slow_every_ns = FIRST_NS;
     p->quick_every_ns = QUICK_NS;
@@ -228,7 +232,8 @@ static void write_hang(struct postmortem *p, uint64_t now_ns)
                    p->hang_zone[0] ? ", in zone " : "", p->hang_zone);
     if (p->hang.count > HANG_FILES)
         return;
-    const int rc = hangfile_write(p->options.dir, (unsigned)p->hang.count, why, p->kin);
+    const int rc = hangfile_write(&p->hangfile, (unsigned)p->hang.count, why,
+                                  now_ns - p->hang.since_ns, p->kin);
     if (rc < 0)
         runfile_note(p->options.file,
                      "a hang (%s), and its stacks could not be saved: "
@@ -270,6 +275,7 @@ static void look_for_hang(struct postmortem *p, uint64_t now_ns, uint64_t steps)
         (void)hangfile_zones_open(p->options.dir, p->hang_zone, sizeof p->hang_zone);
         write_hang(p, now_ns);
     } else if (change == HANG_ENDS && p->hang.count <= HANG_FILES) {
+        hangfile_ended(&p->hangfile, now_ns - p->hang.since_ns);
         runfile_note(p->options.file, "the hang ended by itself after %s",
                      human_duration(time, (double)(now_ns - p->hang.since_ns)));
     }

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from sonde_test import SONDE, environment, program, report, run, sonde
+from pythons import interpreters
+from sonde_test import BUILD, SONDE, environment, program, report, run, sonde
 
 MEMORY = Path("/sys/fs/cgroup/memory")  # v1
 UNIFIED = Path("/sys/fs/cgroup")  # v2
@@ -226,6 +227,100 @@ def test_a_hang_that_ends_by_itself_is_a_note(tmp_path):
     assert any("ended by itself" in n for n in notes)
 
 
+def line_of(source, words):
+    """The number of the line that has the words."""
+    lines = (Path(__file__).parent / "progs" / source).read_text().splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if words in line)
+
+
+def hang_and_free(directory, command, **variables):
+    """Runs a program that hangs until SIGUSR1; its stacks, then its report."""
+    watched = subprocess.Popen(
+        [SONDE, "run", "-q", "--hang", "1s", "-o", directory, *command],
+        env=environment(**variables), stdout=subprocess.PIPE, text=True)
+    try:
+        stacks = wait_for_file(directory / "hang-1.txt")
+        assert watched.poll() is None  # nothing was killed
+        time.sleep(0.3)
+        os.kill(run_json(directory)["pid"], signal.SIGUSR1)
+        out, _ = watched.communicate(timeout=30)
+    finally:
+        watched.terminate()
+    assert (watched.returncode, out) == (0, "freed\n")  # and it goes on
+    return stacks, report(directory)
+
+
+def thread_part(stacks, words):
+    """What is written about the one thread that has the words."""
+    parts = [part for part in stacks.split("\n  thread ")[1:] if words in part]
+    assert len(parts) == 1
+    return parts[0]
+
+
+def assert_in_order(text, *words):
+    places = [text.index(w) for w in words]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", ["deadlock", "deadlock_pointers"])
+def test_a_deadlock_of_mutexes_names_functions_and_lines(tmp_path, name):
+    """Two threads, without and with frame pointers, nothing stopped: unwound from outside."""
+    stacks, answer = hang_and_free(tmp_path / "run", [program(name)])
+    main = f"deadlock.c:{line_of('deadlock.c', 'the main thread waits here')})"
+    other = f"deadlock.c:{line_of('deadlock.c', 'the other thread waits here')})"
+    part = thread_part(stacks, "take_right_too (")
+    assert main in part and "train > both" in part
+    assert_in_order(part, "take_right_too (", "hold_left (", "native  main (")
+    part = thread_part(stacks, "take_left_too (")
+    assert other in part
+    assert_in_order(part, "take_left_too (", "hold_right (")
+    (hang,) = answer["hangs"]
+    assert hang["file"] == str(tmp_path / "run/hang-1.txt")
+    assert hang["lasted_s"] is None or hang["lasted_s"] >= hang["waited_s"] >= 1
+    threads = hang["threads"]
+    assert [t["main"] for t in threads] == [True, False]
+    assert threads[0]["native"] == f"take_right_too ({main}" and threads[0]["zone"] == "both"
+    assert threads[1]["native"] == f"take_left_too ({other}"
+    text = text_report(tmp_path / "run")
+    assert f"{name[:15]} take_right_too ({main}, zone both" in text
+    full = sonde("report", "--full", "--width", "80", tmp_path / "run").stdout
+    hang_lines = full[full.index(" HANG"):].split("\n\n")[0].splitlines()
+    assert any("take_left_too" in line for line in hang_lines)
+    assert max(map(len, hang_lines)) <= 80
+
+
+@pytest.mark.parametrize("minor", interpreters())
+def test_a_deadlock_in_python_names_functions_and_lines(tmp_path, minor):
+    source = Path(__file__).parent / "progs/py_deadlock.py"
+    stacks, answer = hang_and_free(tmp_path / "run", [interpreters()[minor], source],
+                                   LIBSONDE=BUILD / "libsonde.so")
+    main = f"py_deadlock.py:{line_of(source.name, 'the main thread waits here')})"
+    other = f"py_deadlock.py:{line_of(source.name, 'the other thread waits here')})"
+    assert f"Python 3.{minor}" in stacks
+    part = thread_part(stacks, "python  take_second_too (")
+    assert main in part
+    assert_in_order(part, "take_second_too (", "python  train (", "python  <module> (")
+    part = thread_part(stacks, "python  take_first_too (")
+    assert other in part
+    assert_in_order(part, "take_first_too (", "python  other (")
+    (hang,) = answer["hangs"]
+    assert [t["python"] for t in hang["threads"]] == [
+        f"take_second_too ({main}", f"take_first_too ({other}"]
+    assert [t["gil"] for t in hang["threads"]] == [None, None]
+    assert f"take_second_too ({main}" in text_report(tmp_path / "run")
+
+
+@pytest.mark.parametrize("minor", interpreters())
+def test_who_holds_the_interpreter_lock_and_who_waits_is_told(tmp_path, minor):
+    source = Path(__file__).parent / "progs/py_deadlock.py"
+    stacks, answer = hang_and_free(tmp_path / "run", [interpreters()[minor], source, "gil"],
+                                   LIBSONDE=BUILD / "libsonde.so")
+    assert "holds the GIL" in thread_part(stacks, "python  sleep_with_the_lock (")
+    assert "waits for the GIL" in thread_part(stacks, "python  work (")
+    assert [t["gil"] for t in answer["hangs"][0]["threads"]] == ["holds", "waits"]
+    assert ", holds the GIL" in text_report(tmp_path / "run")
+
+
 @pytest.mark.parametrize("how, options", [("sleep", ["--hang", "1s"]), ("hang", ["--no-hang"])])
 def test_no_zone_open_or_nobody_asked_is_no_hang(tmp_path, how, options):
     done, answer = die(tmp_path / "run", how, options=[*options, "--timeout", "3s"])
@@ -284,6 +379,50 @@ def test_a_worker_s_fault_has_its_stack(tmp_path):
         pytest.skip("without the preload library nobody writes it down")
     assert answer["run"]["death"]["pid"] == int(done.stdout.split()[1])
     assert any("worker" in frame or "deaths+0x" in frame for frame in stack)
+
+
+def lives(pid):
+    """A zombie does not: perhaps nobody waits for it here."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+def end_without_supervisor(directory, how):
+    """Kills the supervisor; the program dies by itself afterwards."""
+    watched = subprocess.Popen([SONDE, "run", "-q", "-o", directory, program("deaths"), how],
+                               env=environment())
+    child = wait_for_child(directory)
+    watched.kill()
+    watched.wait(20)
+    end = time.monotonic() + 30
+    while lives(child) and time.monotonic() < end:
+        time.sleep(0.05)
+    sonde("recover", directory, check=False)
+    if not list(directory.glob("crash-*.fault")):
+        pytest.skip("without the preload library nobody writes it down")
+    return child, report(directory)
+
+
+def test_a_fault_without_supervisor_has_its_stack(tmp_path):
+    child, answer = end_without_supervisor(tmp_path / "run", "orphan_fault")
+    assert answer["run"]["exit"] == {"code": None, "signal": "SIGSEGV", "cause": "signal"}
+    death = answer["run"]["death"]
+    assert death["pid"] == child
+    assert death["stack"][0].startswith(("fault at deaths.c:", "fault in deaths", "deaths+0x"))
+    assert any(frame.startswith(("main ", "deaths+0x")) for frame in death["stack"][1:])
+    assert "KILLED by SIGSEGV at address 0x10 in " in verdict(answer)
+
+
+def test_a_worker_s_fault_without_supervisor_is_a_hint(tmp_path):
+    child, answer = end_without_supervisor(tmp_path / "run", "orphan_worker")
+    assert answer["run"]["exit"] == {"code": None, "signal": None, "cause": "unknown"}
+    death = answer["run"]["death"]
+    assert death["pid"] not in (None, child)
+    assert death["stack"][0].startswith(("fault at deaths.c:", "fault in deaths", "deaths+0x"))
+    assert f"process {death['pid']} was killed by SIGSEGV" in verdict(answer)
 
 
 # ---- Space ----------------------------------------------------------------------------------

@@ -174,7 +174,8 @@ static int64_t table_word(const struct cfi *c, uint32_t entry, unsigned word)
     return take_signed(&k, 4);
 }
 
-static bool find_entry(const struct cfi *c, uint64_t pc, uint64_t *ret_vaddr)
+static bool find_entry(const struct cfi *c, uint64_t pc, uint64_t *ret_start,
+                       uint64_t *ret_vaddr)
 {
     const int64_t wanted = (int64_t)(pc - c->index_vaddr);
     uint32_t low = 0, high = c->table_count;
@@ -187,6 +188,7 @@ static bool find_entry(const struct cfi *c, uint64_t pc, uint64_t *ret_vaddr)
     }
     if (low == 0)
         return false;
+    *ret_start = c->index_vaddr + (uint64_t)table_word(c, low - 1, 0);
     *ret_vaddr = c->index_vaddr + (uint64_t)table_word(c, low - 1, 1);
     return true;
 }
@@ -508,16 +510,31 @@ static bool run_entry(const struct cfi *c, uint64_t entry_vaddr, uint64_t pc,
     return true;
 }
 
-bool cfi_find(const struct cfi *c, uint64_t file_offset, struct cfi_row *ret_row)
+static bool find_address(const struct cfi *c, uint64_t file_offset, uint64_t *ret_pc)
 {
     for (unsigned i = 0; i < c->load_count; i++) {
         const struct cfi_segment *s = &c->load[i];
         if (file_offset < s->offset || file_offset - s->offset >= s->len)
             continue;
-        const uint64_t pc = s->vaddr + (file_offset - s->offset);
-        uint64_t entry;
-        return find_entry(c, pc, &entry) && entry >= c->vaddr &&
-               run_entry(c, entry, pc, ret_row);
+        *ret_pc = s->vaddr + (file_offset - s->offset);
+        return true;
     }
     return false;
+}
+
+bool cfi_find(const struct cfi *c, uint64_t file_offset, struct cfi_row *ret_row)
+{
+    uint64_t pc, start, entry;
+    return find_address(c, file_offset, &pc) && find_entry(c, pc, &start, &entry) &&
+           entry >= c->vaddr && run_entry(c, entry, pc, ret_row);
+}
+
+bool cfi_start(const struct cfi *c, uint64_t file_offset, uint64_t *ret_distance)
+{
+    uint64_t pc, start, entry;
+    if (!find_address(c, file_offset, &pc) || !find_entry(c, pc, &start, &entry) ||
+        start > pc)
+        return false;
+    *ret_distance = pc - start;
+    return true;
 }

@@ -52,6 +52,9 @@ void cfi_free(struct cfi *cfi);
 /* The rules at an offset of the file; false when there are none. */
 bool cfi_find(const struct cfi *cfi, uint64_t file_offset, struct cfi_row *ret_row);
 
+/* How far behind its function's first instruction an offset of the file is. */
+bool cfi_start(const struct cfi *cfi, uint64_t file_offset, uint64_t *ret_distance);
+
 /* Reads 8 bytes of the sampled stack. */
 struct cfi_memory {
     const uint8_t *bytes;
@@ -63,5 +66,10 @@ bool cfi_peek(const struct cfi_memory *memory, uint64_t address, uint64_t *ret_v
  * *ret_end: the outermost frame was reached. */
 bool cfi_step(const struct cfi *cfi, const struct cfi_row *row,
               const struct cfi_memory *memory, uint64_t regs[CFI_REGS], bool *ret_end);
+/* The same where not all registers are known: bit N of *known is register N. False also
+ * when the caller's frame cannot be found without the unknown ones. */
+bool cfi_step_known(const struct cfi *cfi, const struct cfi_row *row,
+                    const struct cfi_memory *memory, uint64_t regs[CFI_REGS],
+                    uint32_t *known, bool *ret_end);
 
 #endif

@@ -19,6 +19,7 @@ struct evaluator {
     struct cursor k;
     const struct cfi_memory *memory;
     const uint64_t *regs;
+    uint32_t known; /* of the registers, a bit each */
     uint64_t stack[STACK_MAX];
     unsigned depth;
     bool bad;
@@ -105,12 +106,19 @@ static void do_constant(struct evaluator *e, unsigned op)
         push(e, op & 1 ? (uint64_t)take_signed(&e->k, size) : take_fixed(&e->k, size));
 }
 
+static void do_register(struct evaluator *e, unsigned reg)
+{
+    if (!(e->known >> reg & 1))
+        e->bad = true;
+    push(e, e->regs[reg] + (uint64_t)take_sleb(&e->k));
+}
+
 static void do_op(struct evaluator *e, unsigned op)
 {
     if (op >= 0x30 && op <= 0x4f) {
         push(e, op - 0x30);
     } else if (op >= 0x70 && op < 0x70 + CFI_REGS) {
-        push(e, e->regs[op - 0x70] + (uint64_t)take_sleb(&e->k));
+        do_register(e, op - 0x70);
     } else if (op >= 0x08 && op <= 0x11) {
         do_constant(e, op);
     } else if (op == 0x06) {
@@ -126,16 +134,23 @@ static void do_op(struct evaluator *e, unsigned op)
     }
 }
 
+/* A frame of which perhaps not all registers are known. */
+struct frame {
+    const struct cfi_memory *memory;
+    const uint64_t *regs;
+    uint32_t known;
+};
+
 static bool evaluate(const struct cfi *c, const struct cfi_rule *rule,
-                     const struct cfi_memory *memory, const uint64_t *regs,
-                     const uint64_t *cfa, uint64_t *ret_value)
+                     const struct frame *f, const uint64_t *cfa, uint64_t *ret_value)
 {
     const size_t at = (size_t)rule->offset;
     if (at > c->len || rule->expr_len > c->len - at)
         return false;
     struct evaluator e = { .k = { c->bytes, at, at + rule->expr_len, false },
-                           .memory = memory,
-                           .regs = regs };
+                           .memory = f->memory,
+                           .regs = f->regs,
+                           .known = f->known };
     if (cfa)
         push(&e, *cfa);
     for (unsigned i = 0; i < OPS_MAX && !e.bad && !e.k.bad && e.k.at < e.k.end; i++)
@@ -149,58 +164,70 @@ static bool evaluate(const struct cfi *c, const struct cfi_rule *rule,
 /* ---- A step ------------------------------------------------------------------------------- */
 
 static bool find_cfa(const struct cfi *c, const struct cfi_row *row,
-                     const struct cfi_memory *memory, const uint64_t *regs,
-                     uint64_t *ret_cfa)
+                     const struct frame *f, uint64_t *ret_cfa)
 {
     if (row->cfa.kind == CFI_IS_EXPR)
-        return evaluate(c, &row->cfa, memory, regs, NULL, ret_cfa);
-    if (row->cfa.kind != CFI_REG)
+        return evaluate(c, &row->cfa, f, NULL, ret_cfa);
+    if (row->cfa.kind != CFI_REG || !(f->known >> row->cfa.reg & 1))
         return false;
-    *ret_cfa = regs[row->cfa.reg] + (uint64_t)(int64_t)row->cfa.offset;
+    *ret_cfa = f->regs[row->cfa.reg] + (uint64_t)(int64_t)row->cfa.offset;
     return true;
 }
 
+/* False: not known; *reg is what it was. */
 static bool restore(const struct cfi *c, const struct cfi_rule *rule,
-                    const struct cfi_memory *memory, const uint64_t *old, uint64_t cfa,
-                    uint64_t *reg)
+                    const struct frame *old, uint64_t cfa, uint64_t *reg)
 {
     const uint64_t near = cfa + (uint64_t)(int64_t)rule->offset;
     uint64_t address;
     switch (rule->kind) {
     case CFI_AT_CFA:
-        return cfi_peek(memory, near, reg);
+        return cfi_peek(old->memory, near, reg);
     case CFI_IS_CFA:
         *reg = near;
         return true;
     case CFI_REG:
-        *reg = old[rule->reg];
-        return true;
+        *reg = old->regs[rule->reg];
+        return old->known >> rule->reg & 1;
     case CFI_AT_EXPR:
-        return evaluate(c, rule, memory, old, &cfa, &address) &&
-               cfi_peek(memory, address, reg);
+        return evaluate(c, rule, old, &cfa, &address) &&
+               cfi_peek(old->memory, address, reg);
     case CFI_IS_EXPR:
-        return evaluate(c, rule, memory, old, &cfa, reg);
-    default: /* the same, or unknown: keep what we have */
-        return true;
+        return evaluate(c, rule, old, &cfa, reg);
+    default: /* nobody knows: keep what we have */
+        return false;
     }
 }
 
-bool cfi_step(const struct cfi *c, const struct cfi_row *row,
-              const struct cfi_memory *memory, uint64_t regs[CFI_REGS], bool *ret_end)
+bool cfi_step_known(const struct cfi *c, const struct cfi_row *row,
+                    const struct cfi_memory *memory, uint64_t regs[CFI_REGS],
+                    uint32_t *known, bool *ret_end)
 {
-    uint64_t cfa, old[CFI_REGS];
+    uint64_t cfa, regs_then[CFI_REGS];
+    const struct frame old = { memory, regs_then, *known };
     *ret_end = false;
     if (row->reg[CFI_PC].kind == CFI_UNDEFINED) {
         *ret_end = true;
         return false;
     }
-    if (row->reg[CFI_PC].kind == CFI_SAME || !find_cfa(c, row, memory, regs, &cfa))
+    memcpy(regs_then, regs, sizeof regs_then);
+    if (row->reg[CFI_PC].kind == CFI_SAME || !find_cfa(c, row, &old, &cfa))
         return false;
-    memcpy(old, regs, sizeof old);
     regs[CFI_RSP] = cfa; /* unless a rule says otherwise */
-    for (unsigned i = 0; i < CFI_REGS; i++)
-        if (row->reg[i].kind != CFI_SAME &&
-            !restore(c, &row->reg[i], memory, old, cfa, &regs[i]) && i == CFI_PC)
+    for (unsigned i = 0; i < CFI_REGS; i++) {
+        if (row->reg[i].kind == CFI_SAME)
+            continue;
+        const bool got = restore(c, &row->reg[i], &old, cfa, &regs[i]);
+        if (!got && i == CFI_PC)
             return false;
+        *known = got ? *known | 1U << i : *known & ~(1U << i);
+    }
     return true;
+}
+
+bool cfi_step(const struct cfi *c, const struct cfi_row *row,
+              const struct cfi_memory *memory, uint64_t regs[CFI_REGS], bool *ret_end)
+{
+    uint32_t known = UINT32_MAX;
+    return cfi_step_known(c, row, memory, regs, &known, ret_end);
 }

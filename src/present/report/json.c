@@ -367,6 +367,7 @@ int report_json(const struct report *report, const struct report_style *style,
     fields_of_monitors(&w, report);
     fields_of_energy(&w, report);
     fields_of_alerts(&w, report);
+    fields_of_hangs(&w, report);
     put_open(&w, report);
     put_provenance(&w, report);
     put_notes(&w, report);

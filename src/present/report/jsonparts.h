@@ -27,6 +27,8 @@ void field_from_run(struct json_writer *w, const struct json_t *root, const char
 /* energy.c: energy; alerts that fired and the rules behind them. */
 void fields_of_energy(struct json_writer *w, const struct report *r);
 void fields_of_alerts(struct json_writer *w, const struct report *r);
+/* hangs.c: hangs and where the threads waited. */
+void fields_of_hangs(struct json_writer *w, const struct report *r);
 
 /* jsonops.c: operations, components, steps over time, counters. */
 void fields_of_operations(struct json_writer *w, const struct report *r,

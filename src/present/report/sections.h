@@ -36,6 +36,8 @@ void section_notes(struct page *page, const struct report *r,
 void section_trust(struct page *page, const struct report *r,
                    const struct report_style *style);
 
+/* hangs.c: one line per process, per thread in the full report. */
+void section_hangs(struct page *page, const struct report *r, bool full);
 /* pysection.c: Python lines, and functions in the full report. */
 void section_python(struct page *page, const struct report *r, bool full);
 

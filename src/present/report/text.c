@@ -41,6 +41,7 @@ static void halves_print(struct halves *h, const struct report *r,
     page_init(&h->after, width, style->color, style->unicode);
     section_head(&h->before, r);
     section_verdict(&h->before, r);
+    section_hangs(&h->before, r, style->full);
     section_steps(&h->before, r);
     section_phases(&h->before, r, limits);
     section_end(&h->after, r, limits);

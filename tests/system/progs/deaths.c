@@ -12,6 +12,8 @@
  *     deaths bus FILE MIB MS   maps a new FILE of MIB and touches one every MS
  *     deaths disk FILE         writes to FILE until that fails, then exit 1
  *     deaths fault             writes to address 16 in train › crash
+ *     deaths orphan_fault      the same once its parent is gone; so does a worker of
+ *     deaths orphan_worker     this one, which waits for it and ends with 1
  *     deaths hint CAUSE        leaves a hint as the Python layer will; exit 1
  */
 #include <errno.h>
@@ -136,10 +138,30 @@ static void fault(void)
     }
 }
 
+static void wait_for_death_of(pid_t parent)
+{
+    while (getppid() == parent)
+        nap(20);
+}
+
+static int orphan_worker(pid_t parent)
+{
+    wait_for_death_of(parent);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        fault();
+        _exit(0);
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
     const char *word = argc > 2 ? argv[2] : "0";
+    const pid_t parent = getppid();
     int status = 2;
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     if (strcmp(how, "sleep") == 0)
@@ -166,7 +188,11 @@ int main(int argc, char **argv)
             status = disk(word);
         if (strcmp(how, "hint") == 0)
             status = hint(word);
-        if (strcmp(how, "fault") == 0)
+        if (strcmp(how, "orphan_fault") == 0)
+            wait_for_death_of(parent);
+        if (strcmp(how, "orphan_worker") == 0)
+            status = orphan_worker(parent);
+        if (strcmp(how, "fault") == 0 || strcmp(how, "orphan_fault") == 0)
             fault();
     }
     return status;
