@@ -23,6 +23,7 @@ struct stacks {
     struct sampler *sampler;      /* NULL: the kernel does not let us */
     struct timers_reader *timers; /* instead */
     bool by_timer;
+    struct runfile *file;
     unsigned rate_hz;
     uint64_t open_ns, shut_ns; /* edges of the window that are to come; 0: none */
 };
@@ -71,6 +72,7 @@ static int stacks_prepare(const struct capture_context *c, void **ret_state)
     if (!s)
         return -ENOMEM;
     s->rate_hz = rate_of(c);
+    s->file = c->file;
     s->by_timer = s->rate_hz > 0 && wants_timers();
     *ret_state = s;
     return tell_program(s);
@@ -139,10 +141,24 @@ static uint64_t stacks_tick(void *state, uint64_t now_ns)
     return next;
 }
 
+static void note_given_up(const struct stacks *s)
+{
+    (void)timers_tick(s->timers);
+    const unsigned n = timers_given_up(s->timers);
+    if (n > 0)
+        runfile_note(s->file,
+                     "stacks of %u process%s were sampled for a part of the time: the "
+                     "program wanted the signal of the timers for itself, or gave up "
+                     "system calls",
+                     n, n == 1 ? "" : "es");
+}
+
 static void stacks_finish(void *state, int status)
 {
     struct stacks *s = state;
     (void)status;
+    if (s->timers)
+        note_given_up(s);
     sampler_close(s->sampler);
     timers_close(s->timers);
     s->sampler = NULL;

@@ -366,11 +366,19 @@ static struct timer_ring *map_ring(void)
     return p == MAP_FAILED ? NULL : p;
 }
 
+/* As all captures, of half of what the run may use. */
+static bool take_budget(struct control *c)
+{
+    return __atomic_load_n(&c->used_blocks, __ATOMIC_RELAXED) + TIMER_BLOCKS <=
+               c->max_blocks / 2 &&
+           control_take(c, TIMER_BLOCKS);
+}
+
 static bool make_ring(void)
 {
     struct stat space;
     struct timer_ring *r = NULL;
-    if (!control_take(inside_control(), TIMER_BLOCKS))
+    if (!take_budget(inside_control()))
         return false;
     r = map_ring();
     if (!r) {

@@ -35,7 +35,8 @@ struct ring {
     uint64_t next, lost;
     uint32_t end_maps; /* length of what was taken over */
     unsigned looks;
-    bool looked;            /* in this round */
+    bool looked; /* in this round */
+    bool given_up;
     bool done[TIMER_SLOTS]; /* taken out, of those from `next` on */
 };
 
@@ -49,7 +50,8 @@ struct timers_reader {
     struct timespec changed; /* of the directory, when it was read */
     struct ring *rings;
     size_t count;
-    bool paused, waiting; /* some ring was not opened */
+    unsigned given_up, seen; /* processes */
+    bool paused, waiting;    /* some ring was not opened */
     struct unwound unwound;
 };
 
@@ -125,6 +127,7 @@ static void add_ring(struct timers_reader *t, const char *name)
         return;
     }
     end_older(t, head.pid);
+    t->seen++;
     struct ring *r = &t->rings[t->count++];
     *r = (struct ring){ .name = copy,
                         .fd = fd,
@@ -266,6 +269,8 @@ static void read_ring(struct timers_reader *t, struct ring *r, bool *ret_busy)
     if (head.lost > r->lost && !t->paused)
         t->tab.info->lost += head.lost - r->lost;
     r->lost = head.lost;
+    t->given_up += head.ended != TIMER_RUNS && !r->given_up;
+    r->given_up = head.ended != TIMER_RUNS;
 }
 
 static bool is_gone(const struct ring *r)
@@ -338,8 +343,16 @@ void timers_pause(struct timers_reader *t, bool paused)
     t->paused = paused;
 }
 
+unsigned timers_given_up(const struct timers_reader *t)
+{
+    return t->given_up;
+}
+
 void timers_close(struct timers_reader *t)
 {
+    static const char nobody[] =
+        "perf_event is not allowed here, and no process could sample itself: statically "
+        "linked, setuid, built with a sanitizer, or --max-trace is used up";
     if (!t)
         return;
     if (t->tab.info) {
@@ -349,6 +362,8 @@ void timers_close(struct timers_reader *t)
                 remove_ring(t, &t->rings[0]);
             t->waiting = t->waiting && t->dir_fd >= 0;
         } while (t->waiting && (find_rings(t), t->count > 0));
+        if (t->seen == 0)
+            t->tab.info->why = stacktab_text(&t->tab, nobody);
         procs_release(&t->procs);
         stacktab_close(&t->tab);
     }

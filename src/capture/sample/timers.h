@@ -20,6 +20,9 @@ int timers_open(const char *dir, struct control *control, unsigned rate_hz,
 uint64_t timers_tick(struct timers_reader *reader);
 /* Samples are thrown away while paused. */
 void timers_pause(struct timers_reader *reader, bool paused);
+/* Processes that sampled only a part of their time, because they took the signal for
+ * themselves or gave up system calls. */
+unsigned timers_given_up(const struct timers_reader *reader);
 /* The rest; removes the rings. */
 void timers_close(struct timers_reader *reader);
 
