@@ -49,6 +49,7 @@ struct thread {
     uint32_t timer; /* + 1; 0: none */
     void *(*start)(void *);
     void *arg;
+    size_t stack_size;
 };
 
 /* A child finds this zeroed. */
@@ -258,25 +259,33 @@ static void on_thread_end(void *arg)
     inside_busy--;
 }
 
-static void find_thread_stack(void)
+/* A thread's descriptor is at the upper end of its stack. pthread_getattr_np() would tell
+ * too, but it allocates, in threads that may never do. */
+static void find_thread_stack(size_t size)
 {
-    pthread_attr_t attr;
-    void *at;
-    size_t size;
-    if (pthread_getattr_np(pthread_self(), &attr) != 0)
-        return;
-    if (pthread_attr_getstack(&attr, &at, &size) == 0) {
-        self.low = (uintptr_t)at;
-        self.high = self.low + size;
+    enum { ABOVE = 16384 }; /* the descriptor, and what it is aligned to */
+    self.high = (uint64_t)pthread_self();
+    self.low = size > ABOVE ? self.high - (size - ABOVE) : self.high;
+}
+
+static size_t stack_size_of(const pthread_attr_t *attr)
+{
+    pthread_attr_t standard;
+    size_t size = 0;
+    if (attr) {
+        (void)pthread_attr_getstacksize(attr, &size);
+    } else if (pthread_getattr_default_np(&standard) == 0) {
+        (void)pthread_attr_getstacksize(&standard, &size);
+        (void)pthread_attr_destroy(&standard);
     }
-    (void)pthread_attr_destroy(&attr);
+    return size;
 }
 
 static void begin_thread(struct thread *t)
 {
     const int error = errno;
     inside_busy++;
-    find_thread_stack();
+    find_thread_stack(t->stack_size);
     (void)pthread_setspecific(end_key, t);
     if (timer_signal && !inside_sealed)
         arm(t);
@@ -306,6 +315,7 @@ EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
         return real_pthread_create(thread, attr, start, arg);
     t->start = start;
     t->arg = arg;
+    t->stack_size = stack_size_of(attr);
     const int rc = real_pthread_create(thread, attr, run_thread, t);
     if (rc != 0)
         __atomic_store_n(&t->taken, 0, __ATOMIC_RELEASE);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -163,8 +164,11 @@ static void find_rings(struct timers_reader *t)
         (!t->waiting && st.st_mtim.tv_sec == t->changed.tv_sec &&
          st.st_mtim.tv_nsec == t->changed.tv_nsec))
         return;
+    struct timespec now = { 0, 0 };
+    (void)clock_gettime(CLOCK_REALTIME, &now);
     t->changed = st.st_mtim;
-    t->waiting = false;
+    /* Its clock is coarse: what comes in the same instant must not be missed. */
+    t->waiting = now.tv_sec - st.st_mtim.tv_sec < 2;
     const int n = scandir(t->dir, &names, only_rings, oldest_first);
     for (int i = 0; i < n; i++) {
         if (ring_named(t, names[i]->d_name))
@@ -348,6 +352,20 @@ unsigned timers_given_up(const struct timers_reader *t)
     return t->given_up;
 }
 
+/* More than can be open at a time, but not without end: processes that outlive the
+ * program may go on making new ones. */
+static void take_all(struct timers_reader *t)
+{
+    enum { ROUNDS = 64 };
+    unsigned before = t->seen + 1;
+    for (int round = 0; round < ROUNDS && t->seen != before; round++) {
+        before = t->seen;
+        (void)read_all(t);
+        while (t->count > 0)
+            remove_ring(t, &t->rings[0]);
+    }
+}
+
 void timers_close(struct timers_reader *t)
 {
     static const char nobody[] =
@@ -355,18 +373,14 @@ void timers_close(struct timers_reader *t)
         "linked, setuid, built with a sanitizer, or --max-trace is used up";
     if (!t)
         return;
-    if (t->tab.info) {
-        do { /* more than can be open at a time */
-            (void)read_all(t);
-            while (t->count > 0)
-                remove_ring(t, &t->rings[0]);
-            t->waiting = t->waiting && t->dir_fd >= 0;
-        } while (t->waiting && (find_rings(t), t->count > 0));
+    if (t->tab.info && t->procs.threads) {
+        take_all(t);
         if (t->seen == 0)
             t->tab.info->why = stacktab_text(&t->tab, nobody);
         procs_release(&t->procs);
-        stacktab_close(&t->tab);
     }
+    if (t->tab.info)
+        stacktab_close(&t->tab);
     if (t->dir_fd >= 0)
         (void)close(t->dir_fd);
     free(t->rings);
