@@ -1,3 +1,4 @@
+# labels: no_asan
 # timeout: 600
 """Native stacks by timers inside the program, for where perf_event is forbidden."""
 
