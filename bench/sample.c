@@ -1,11 +1,12 @@
 // link: all
 /* sample.c: what sampling stacks costs, the program and the supervisor.
  *
- *     sample [who=sonde|perf] [rate=99] [depth=20] [passes=10] [ms=500] [output=DIR]
+ *     sample [who=sonde|perf|self] [rate=99] [depth=20] [passes=10] [ms=500] [output=DIR]
  *
  * A child does the same work again and again; every other time it is sampled. The ratio
  * of CPU times is what the program pays, the sampler's CPU time over the program's its
- * share of a core. `perf`: `perf record --call-graph dwarf` on the same child.
+ * share of a core. `perf`: `perf record --call-graph dwarf` on the same child. `self`: only
+ * the work, once, for whoever samples the process itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -158,6 +159,21 @@ static void pass_perf(const struct worker *w, unsigned rate, const char *dir,
     s->count++;
 }
 
+static int only_work(unsigned depth, unsigned long loops)
+{
+    double ns[2] = { 0, 0 };
+    pin(0, 1);
+    for (unsigned pass = 0; pass < 2; pass++) { /* the first is warmth */
+        const double before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        for (unsigned i = 0; i < 100; i++)
+            sink += dig(depth, loops / 100);
+        ns[pass] = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+    }
+    put_numbers("work_ns", ns + 1, 1);
+    put_end();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -167,6 +183,8 @@ int main(int argc, char **argv)
     const unsigned long ms = argument_number(argv, "ms", 500);
     const char *dir = argument(argv, "output", "sample.run");
     const bool ours = strcmp(argument(argv, "who", "sonde"), "sonde") == 0;
+    if (strcmp(argument(argv, "who", "sonde"), "self") == 0)
+        return only_work((unsigned)argument_number(argv, "depth", 20), ms * 600000);
     if (mkdir(dir, 0700) != 0 && errno != EEXIST)
         die(dir, strerror(errno));
     const struct worker w = worker_start((unsigned)argument_number(argv, "depth", 20),

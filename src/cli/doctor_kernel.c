@@ -131,9 +131,10 @@ static void probe_perf(const struct doctor_roots *roots, struct doctor_answer *a
     const int hardware = perf_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, pid);
     end_child(pid);
     if (software < 0) {
-        doctor_found(a, DOCTOR_UNAVAILABLE, "perf_event_open: %s (paranoid %s)",
+        doctor_found(a, DOCTOR_LIMITED, "perf_event_open: %s (paranoid %s)",
                      error_text(software), level);
-        doctor_why(a, "native stacks fall back to timers inside the program");
+        doctor_why(a, "timers inside the program are used instead, for native stacks of "
+                      "programs that are not statically linked");
         doctor_fix(a, software == -ENOSYS
                           ? "a kernel with CONFIG_PERF_EVENTS"
                           : "sudo sysctl kernel.perf_event_paranoid=1, in containers "

@@ -250,7 +250,8 @@ def test_the_program_does_not_notice(tmp_path):
 
 def test_where_it_is_forbidden_the_report_says_why_and_what_helps(tmp_path):
     done = subprocess.run(
-        [program("no_perf"), SONDE, "run", "-o", tmp_path / "run", "--", "sh", "-c", "exit 3"],
+        [program("no_perf"), SONDE, "run", "--no-preload", "-o", tmp_path / "run", "--"]
+        + ["sh", "-c", "exit 3"],
         env=environment(), capture_output=True, text=True, timeout=60,
     )
     if done.returncode == 77:

@@ -81,6 +81,15 @@ static void skip(struct reader *r, uint64_t bytes)
 extern int _dl_find_object(void *, struct dl_find_object *) __attribute__((weak));
 #endif
 
+bool cfi_takes_no_lock(void)
+{
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+    return _dl_find_object != NULL;
+#else
+    return false;
+#endif
+}
+
 struct search {
     uint64_t pc;
     const uint8_t *header;

@@ -52,5 +52,6 @@ static inline uint64_t cfi_fp_below(struct cfi_rule r)
 
 /* Never CFI_NONE. No allocation; lock-free where libc is new enough. */
 struct cfi_rule cfi_find(uint64_t pc);
+bool cfi_takes_no_lock(void);
 
 #endif

@@ -174,14 +174,19 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 
 static bool is_ours(const struct sigaction *action)
 {
-    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
+    return (action->sa_flags & SA_SIGINFO) &&
+           (action->sa_sigaction == on_fault ||
+            timer_is_handler((const void *)(uintptr_t)action->sa_sigaction));
 }
 
 EXPORTED int sigaction(int signum, const struct sigaction *act,
                        struct sigaction *oldact)
 {
     INSIDE_REAL(real_sigaction, "sigaction");
-    const int rc = real_sigaction(signum, act, oldact);
+    const bool keep = act && signum && signum == timer_signal &&
+                      timer_signal_wanted(act->sa_handler != SIG_DFL &&
+                                          act->sa_handler != SIG_IGN);
+    const int rc = real_sigaction(signum, keep ? NULL : act, oldact);
     if (rc == 0 && oldact && is_ours(oldact))
         memset(oldact, 0, sizeof *oldact);
     return rc;
@@ -190,7 +195,12 @@ EXPORTED int sigaction(int signum, const struct sigaction *act,
 EXPORTED handler signal(int signum, handler action)
 {
     INSIDE_REAL(real_signal, "signal");
+    if (signum && signum == timer_signal &&
+        timer_signal_wanted(action != SIG_DFL && action != SIG_IGN))
+        return SIG_DFL;
     const handler old = real_signal(signum, action);
+    if (timer_is_handler((const void *)(uintptr_t)old))
+        return SIG_DFL;
     return old == (handler)(uintptr_t)on_fault ? SIG_DFL : old;
 }
 

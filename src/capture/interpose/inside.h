@@ -19,6 +19,7 @@
  *     maps.c      mmap family (counted with the heap; files told to io_mapped())
  *     io*.c       files and sockets (tables "io")
  *     crash.c     last words of a process that faults (crash-PID.fault)
+ *     timer*.c    samples of stacks where perf_event is forbidden (timer-….ring)
  *
  * An interposed function looks like this:
  *
@@ -103,6 +104,15 @@ void inside_unlock(uint32_t *lock);
 extern bool inside_sealed;
 void heap_sealed(void) __attribute__((weak));
 void io_sealed(void) __attribute__((weak));
+void timer_sealed(void) __attribute__((weak));
+
+/* The real-time signal that sampling uses (timer_sample.c); 0: none. Whoever stands in
+ * front of functions of signals keeps it out of the program's sight. */
+extern int timer_signal;
+/* The program sets an action of its own for it: true when it should not get through,
+ * because it would be no handler but the end of the process. */
+bool timer_signal_wanted(bool has_handler);
+bool timer_is_handler(const void *handler);
 
 /* ---- Threads ---------------------------------------------------------------------- */
 
@@ -169,6 +179,13 @@ void io_unmapping(void *at, size_t len) __attribute__((weak));
  * that hold these addresses, unless they are in the table already. Give each file of
  * tables a struct of its own, in wiped memory. */
 unsigned inside_stack(uint64_t *ret_frames, unsigned max);
+/* The same from the registers a signal handler was given, for the handler of any signal:
+ * it reads the stack only between sp and stack_end and does not look up mappings. */
+struct inside_registers {
+    uint64_t pc, sp, fp, stack_end;
+};
+unsigned inside_stack_from(const struct inside_registers *from, uint64_t *ret_frames,
+                           unsigned max, bool *ret_whole);
 
 /* For who walks at every call: programs come by the same stacks over and over. A walk is
  * determined by the registers it began with and the words it read; when all of them are
@@ -206,6 +223,8 @@ struct inside_modules {
 };
 void inside_modules(struct inside_modules *modules, const uint64_t *frames,
                     unsigned count);
+/* Copies the lines of /proc/self/maps that have code, as many as fit; their length. */
+size_t inside_code_lines(char *ret_text, size_t size);
 /* The mapping that holds an address; tens of microseconds. */
 bool inside_mapping(uint64_t address, uint64_t *ret_start, uint64_t *ret_end);
 

@@ -20,6 +20,8 @@ struct line {
     bool readable, executable;
     const char *path; /* "" when it has none; "[vdso]" is one too */
     size_t path_len;
+    const char *text; /* all of it, without its end */
+    size_t text_len;
 };
 
 /* ---- Lines of /proc/self/maps ----------------------------------------------------- */
@@ -42,6 +44,8 @@ static const char *hex(const char *p, uint64_t *ret_value)
 /* "start-end perms offset dev inode   path" */
 static void parse_line(const char *p, const char *end, struct line *ret_line)
 {
+    ret_line->text = p;
+    ret_line->text_len = (size_t)(end - p);
     p = hex(p, &ret_line->start);
     p = hex(p + 1, &ret_line->end);
     ret_line->readable = p[1] == 'r';
@@ -214,6 +218,32 @@ void inside_modules(struct inside_modules *m, const uint64_t *frames, unsigned c
     struct refresh r = { .modules = m, .path = "" };
     each_line(on_line, &r);
     inside_unlock(&m->lock);
+}
+
+/* ---- As text ---------------------------------------------------------------------- */
+
+struct copy {
+    char *to;
+    size_t len, size;
+};
+
+static bool copy_line(const struct line *line, void *arg)
+{
+    struct copy *c = arg;
+    if (!line->executable || line->text_len + 1 > c->size - c->len)
+        return true;
+    memcpy(c->to + c->len, line->text, line->text_len);
+    c->len += line->text_len;
+    c->to[c->len++] = '\n';
+    return true;
+}
+
+size_t inside_code_lines(char *ret_text, size_t size)
+{
+    struct copy c = { .to = ret_text, .size = size };
+    if (!inside_sealed)
+        each_line(copy_line, &c);
+    return c.len;
 }
 
 /* ---- The mapping around an address ------------------------------------------------ */

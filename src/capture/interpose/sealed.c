@@ -26,6 +26,8 @@ static void seal(void)
         heap_sealed();
     if (io_sealed)
         io_sealed();
+    if (timer_sealed)
+        timer_sealed();
 }
 
 /* The arguments that were not given are whatever is in their registers, as in libc. */

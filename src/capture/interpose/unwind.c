@@ -14,20 +14,31 @@
 
 /* ---- The stack's limits ------------------------------------------------------------ */
 
-static THREAD_LOCAL struct {
+struct limits {
     uint64_t start, end;
-} stack;
+};
+static THREAD_LOCAL struct limits stack;
 
-static bool on_stack(uint64_t sp)
+struct registers {
+    uint64_t pc, sp, fp;
+    uint64_t fp_at; /* where fp was read, 0: it is what it was at the start */
+    struct inside_walk *log;
+    struct limits *limits;
+    bool in_handler; /* what is known of the stack has to do, and no lock is taken */
+    bool whole;      /* the outermost frame was reached */
+};
+
+static bool on_stack(const struct registers *r, uint64_t sp)
 {
-    if (sp >= stack.start && sp < stack.end)
+    struct limits *l = r->limits;
+    if (sp >= l->start && sp < l->end)
         return true;
-    return inside_mapping(sp, &stack.start, &stack.end) && sp < stack.end;
+    return !r->in_handler && inside_mapping(sp, &l->start, &l->end) && sp < l->end;
 }
 
-static bool readable(uint64_t at)
+static bool readable(const struct registers *r, uint64_t at)
 {
-    return at >= stack.start && at + 8 <= stack.end && at % 8 == 0;
+    return at >= r->limits->start && at + 8 <= r->limits->end && at % 8 == 0;
 }
 
 static uint64_t load(uint64_t at)
@@ -44,12 +55,6 @@ static bool is_ours(uint64_t pc)
 {
     return pc >= (uintptr_t)__ehdr_start && pc <= (uintptr_t)etext;
 }
-
-struct registers {
-    uint64_t pc, sp, fp;
-    uint64_t fp_at; /* where fp was read, 0: it is what it was at the start */
-    struct inside_walk *log;
-};
 
 /* ---- What a walk depends on -------------------------------------------------------- */
 
@@ -86,7 +91,7 @@ static uint64_t load_pc(struct registers *r, uint64_t at)
 static bool up_by_frame_pointer(struct registers *r)
 {
     const uint64_t fp = use_fp(r);
-    if (!readable(fp) || !readable(fp + 8) || fp < r->sp)
+    if (!readable(r, fp) || !readable(r, fp + 8) || fp < r->sp)
         return false;
     r->pc = load_pc(r, fp + 8);
     r->fp = load(fp);
@@ -110,7 +115,7 @@ static uint64_t mix(uint64_t pc)
     return (pc * 0x5851F42D4C957F2DULL) & ((1ULL << 47) - 1);
 }
 
-static struct cfi_rule rule_of(uint64_t pc)
+static struct cfi_rule rule_of(const struct registers *r, uint64_t pc)
 {
     const uint64_t m = mix(pc);
     uint64_t *place = &kept[m >> 32];
@@ -118,6 +123,8 @@ static struct cfi_rule rule_of(uint64_t pc)
     struct cfi_rule rule = { .word = (uint32_t)word };
     if (word >> 32 == (m & 0xffffffff) && rule.word)
         return rule;
+    if (r->in_handler && !cfi_takes_no_lock())
+        return (struct cfi_rule){ .word = CFI_FRAME_POINTER };
     rule = cfi_find(pc);
     __atomic_store_n(place, m << 32 | rule.word, __ATOMIC_RELAXED);
     return rule;
@@ -128,13 +135,13 @@ static bool up_from_signal(struct registers *r)
 {
     enum { GREGS = 40, RBP = 10, RSP = 15, RIP = 16 };
     const uint64_t at = r->sp + GREGS;
-    if (!readable(at) || !readable(at + 8 * RIP))
+    if (!readable(r, at) || !readable(r, at + 8 * RIP))
         return false;
     const uint64_t sp = load_pc(r, at + 8 * RSP);
     r->fp = load(at + 8 * RBP);
     r->fp_at = at + 8 * RBP;
     r->pc = load_pc(r, at + 8 * RIP) + 1; /* as if it were a return address */
-    if (!on_stack(sp))
+    if (!on_stack(r, sp))
         return false;
     r->sp = sp;
     return true;
@@ -142,7 +149,7 @@ static bool up_from_signal(struct registers *r)
 
 static bool up(struct registers *r, bool innermost)
 {
-    const struct cfi_rule rule = rule_of(innermost ? r->pc : r->pc - 1);
+    const struct cfi_rule rule = rule_of(r, innermost ? r->pc : r->pc - 1);
     switch (cfi_kind(rule)) {
     case CFI_FRAME_POINTER:
         return up_by_frame_pointer(r);
@@ -151,14 +158,15 @@ static bool up(struct registers *r, bool innermost)
     case CFI_RULE:
         break;
     default:
+        r->whole = cfi_kind(rule) == CFI_OUTERMOST;
         return false;
     }
     const uint64_t cfa = (cfi_base_is_fp(rule) ? use_fp(r) : r->sp) + cfi_offset(rule);
-    if (cfa <= r->sp || !readable(cfa - 8))
+    if (cfa <= r->sp || !readable(r, cfa - 8))
         return false;
     if (cfi_saves_fp(rule)) {
         const uint64_t at = cfa - cfi_fp_below(rule);
-        if (!readable(at))
+        if (!readable(r, at))
             return false;
         r->fp = load(at);
         r->fp_at = at;
@@ -189,8 +197,10 @@ static unsigned walk(struct registers *r, uint64_t *ret_frames, unsigned max)
 {
     unsigned count = 0;
     for (bool innermost = true; count < max && up(r, innermost); innermost = false) {
-        if (r->pc < 4096)
+        if (r->pc < 4096) {
+            r->whole = true;
             break;
+        }
         if (count || !is_ours(r->pc))
             ret_frames[count++] = r->pc;
     }
@@ -199,9 +209,23 @@ static unsigned walk(struct registers *r, uint64_t *ret_frames, unsigned max)
 
 __attribute__((noinline)) unsigned inside_stack(uint64_t *ret_frames, unsigned max)
 {
-    struct registers r = { .log = NULL };
+    struct registers r = { .limits = &stack };
     HERE(r);
-    return on_stack(r.sp) ? walk(&r, ret_frames, max) : 0;
+    return on_stack(&r, r.sp) ? walk(&r, ret_frames, max) : 0;
+}
+
+unsigned inside_stack_from(const struct inside_registers *from, uint64_t *ret_frames,
+                           unsigned max, bool *ret_whole)
+{
+    struct limits limits = { from->sp & ~7ULL, from->stack_end };
+    struct registers r = { .pc = from->pc,
+                           .sp = from->sp,
+                           .fp = from->fp,
+                           .limits = &limits,
+                           .in_handler = true };
+    const unsigned count = from->sp < from->stack_end ? walk(&r, ret_frames, max) : 0;
+    *ret_whole = r.whole;
+    return count;
 }
 
 /* ---- The same stack again ---------------------------------------------------------- */
@@ -220,10 +244,10 @@ static bool is_same(const struct inside_walk *w, const struct registers *r)
 __attribute__((noinline)) struct inside_walk *inside_stack_again(
     struct inside_walks *walks, uint64_t *ret_frames, unsigned max, unsigned *ret_count)
 {
-    struct registers r = { .log = NULL };
+    struct registers r = { .limits = &stack };
     HERE(r);
     *ret_count = 0;
-    if (!on_stack(r.sp))
+    if (!on_stack(&r, r.sp))
         return NULL;
     const unsigned set = (unsigned)((r.sp >> 4) * 0x9E3779B9u >> 16) % INSIDE_WALK_SETS;
     for (unsigned way = 0; way < INSIDE_WALK_WAYS; way++)

@@ -291,6 +291,17 @@ static void read_map_line(struct procs *p, uint32_t pid, const char *line)
     procs_on_map(p, pid, &file);
 }
 
+void procs_take_maps(struct procs *p, uint32_t pid, char *text)
+{
+    for (char *line = text; line && *line;) {
+        char *end = strchr(line, '\n');
+        if (end)
+            *end++ = '\0';
+        read_map_line(p, pid, line);
+        line = end;
+    }
+}
+
 void procs_read_maps(struct procs *p, uint32_t pid)
 {
     enum { MOST = 16 << 20 };
@@ -298,13 +309,7 @@ void procs_read_maps(struct procs *p, uint32_t pid)
     struct buf text = BUF_INIT;
     (void)snprintf(path, sizeof path, "/proc/%u/maps", pid);
     if (file_read_all(path, MOST, &text) == 0)
-        for (char *line = text.data; line && *line;) {
-            char *end = strchr(line, '\n');
-            if (end)
-                *end++ = '\0';
-            read_map_line(p, pid, line);
-            line = end;
-        }
+        procs_take_maps(p, pid, text.data);
     buf_release(&text);
 }
 

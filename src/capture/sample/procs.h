@@ -74,6 +74,8 @@ struct mapped_file {
 void procs_on_map(struct procs *procs, uint32_t pid, const struct mapped_file *file);
 /* What /proc says is mapped: for a process that ran before we looked. */
 void procs_read_maps(struct procs *procs, uint32_t pid);
+/* The same from text, which is changed. */
+void procs_take_maps(struct procs *procs, uint32_t pid, char *text);
 
 /* NULL: nothing is known of the address. */
 const struct mapping *proc_find(const struct proc *proc, uint64_t address);
