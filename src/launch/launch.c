@@ -393,6 +393,7 @@ static void record_exit(struct launch *l)
         .status = c->status,
         .now_ns = now_ns(CLOCK_MONOTONIC),
         .max_rss = (uint64_t)c->usage.ru_maxrss * 1024,
+        .steps = drain_steps(l->drain),
         .timed_out = l->timed_out,
         .timeout_ns = l->options->timeout_ns,
         .asked = { .signal = c->asked.signal,

@@ -371,6 +371,8 @@ static void collect(struct postmortem *p, const struct postmortem_facts *facts,
 {
     const uint64_t kills = read_host_kills();
     look_around(p, facts->now_ns);
+    if (p->hang.hanging) /* it may have gone on just before its end */
+        look_for_hang(p, facts->now_ns, facts->steps);
     filling_look(&p->filling);
     look_at_groups(p, &e->group);
     if (kills != MEMCG_UNKNOWN && p->host_kills != MEMCG_UNKNOWN)

@@ -48,6 +48,7 @@ struct postmortem_facts {
     int status;
     uint64_t now_ns;
     uint64_t max_rss; /* bytes, from wait4 */
+    uint64_t steps;   /* of the run, as far as they are folded */
     bool timed_out;
     uint64_t timeout_ns;
     struct asked asked;
