@@ -371,7 +371,8 @@ static void collect(struct postmortem *p, const struct postmortem_facts *facts,
 {
     const uint64_t kills = read_host_kills();
     look_around(p, facts->now_ns);
-    if (p->hang.hanging) /* it may have gone on just before its end */
+    /* It may have gone on just before its end. */
+    if (p->hang.hanging && facts->steps > p->hang.steps)
         look_for_hang(p, facts->now_ns, facts->steps);
     filling_look(&p->filling);
     look_at_groups(p, &e->group);
