@@ -351,7 +351,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
                      .alerts = o->alerts.items,
                      .alert_count = o->alerts.count },
     };
-    bool ok;
+    bool ok = true;
     l->capture.no_preload = o->no_preload;
     l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);

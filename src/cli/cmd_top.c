@@ -256,7 +256,8 @@ static int run_text(struct top *t, uint64_t count)
         (void)putchar('\n');
         if (fflush(stdout) != 0)
             rc = rc ? rc : -EIO;
-        if (interrupted || t->now->state != RUN_LIVE || (count && looks >= count))
+        if (interrupted || !t->now || t->now->state != RUN_LIVE ||
+            (count && looks >= count))
             break;
         wait_for(t->interval_ns);
         if (!interrupted && rc == 0)

@@ -169,8 +169,9 @@ static void probe_machine(const struct doctor_roots *roots, struct doctor_answer
                  virtual ? "virtual machine" : "bare metal",
                  box ? ", in a container: " : "", box ? box : "", vendor[0] ? " (" : "",
                  vendor, product[0] ? " " : "", product);
-    if (vendor[0] && strlen(a->found) + 1 < sizeof a->found)
-        (void)strcat(a->found, ")");
+    const size_t end = strlen(a->found);
+    if (vendor[0] && end + 1 < sizeof a->found)
+        (void)snprintf(a->found + end, sizeof a->found - end, ")");
 }
 
 const struct doctor_check doctor_machine[] = {

@@ -54,7 +54,7 @@ static char *run_of(pid_t pid)
     char *run = NULL;
     if (read_proc(pid, "environ", &text) == 0 && text.len > 0)
         for (const char *p = text.data; p < text.data + text.len; p += strlen(p) + 1)
-            if (strncmp(p, key, sizeof key - 1) == 0)
+            if (!run && strncmp(p, key, sizeof key - 1) == 0)
                 run = strdup(p + sizeof key - 1);
     buf_release(&text);
     return run;

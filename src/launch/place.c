@@ -38,7 +38,7 @@ static const struct {
 int place_of(const char *path, struct place *ret_place)
 {
     struct buf at = BUF_INIT, up = BUF_INIT;
-    struct statfs s;
+    struct statfs s = { 0 };
     int rc;
     buf_puts(&at, path);
     while ((rc = at.error                  ? at.error
@@ -104,7 +104,7 @@ int place_make_scratch(const char *id, char *ret_path, size_t len)
 bool place_is_scratch(const char *path, const char *id)
 {
     char name[64];
-    struct stat st;
+    struct stat st = { 0 };
     (void)snprintf(name, sizeof name, "sonde-%u-%s", (unsigned)getuid(), id);
     return path[0] == '/' && strlen(id) == 8 && strcmp(path_base(path), name) == 0 &&
            lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == getuid() &&
@@ -140,7 +140,7 @@ static int copy_bytes(int from, int to)
 static int copy_file(const char *from, const char *to)
 {
     struct buf beside = BUF_INIT;
-    struct stat st;
+    struct stat st = { 0 };
     buf_printf(&beside, "%s.coming", to);
     int rc = beside.error;
     const int source = rc < 0 ? -1 : open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -84,7 +84,8 @@ static bool test_sizes(const struct heap_functions *f)
 static void check_others(const struct heap_functions *f)
 {
     /* Compared by file: in here too `malloc` is whichever comes first. */
-    if (strcmp(file_of(dlsym(RTLD_DEFAULT, "malloc")), file_of((void *)heap_resolve)))
+    if (strcmp(file_of(dlsym(RTLD_DEFAULT, "malloc")), file_of((void *)heap_resolve)) !=
+        0)
         allocator_flags |= HEAP_OWN_MALLOC;
     const void *operator_new = dlsym(RTLD_DEFAULT, "_Znwm");
     const char *where = file_of((void *)f->malloc);

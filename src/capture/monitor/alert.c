@@ -234,7 +234,8 @@ static int find_meaning(struct cursor *c, const char *at, struct alert_rule *rul
         return 0;
     }
     if (!word)
-        return fail(c, "%s is not measured in '%s'", rule->metric, unit->text);
+        return fail(c, "%s is not measured in '%s'", rule->metric,
+                    unit ? unit->text : "");
     if (!unit && find_word(rule->metric, "MiB") && find_word(rule->metric, "percent"))
         return fail(c, "%s wants a unit: %% or MiB, GiB …", rule->metric);
     if (!unit && word->from_trace)

@@ -254,7 +254,7 @@ static void let_threads_go(struct process *p)
 
 static void process_release(struct process *p)
 {
-    for (size_t i = 0; i < p->thread_count; i++)
+    for (size_t i = 0; p->threads && i < p->thread_count; i++)
         thread_close(&p->threads[i]);
     free(p->threads);
     python_free(p->python);

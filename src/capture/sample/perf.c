@@ -194,7 +194,7 @@ int perf_open(struct perf *p, const struct perf_options *o)
 void perf_close(struct perf *p)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (unsigned i = 0; i < p->ring_count; i++) {
+    for (unsigned i = 0; p->rings && i < p->ring_count; i++) {
         (void)munmap(p->rings[i].page, p->rings[i].size + page);
         (void)close(p->rings[i].fd);
     }

@@ -167,7 +167,7 @@ static const char *whole_path(struct dwarf *d, const char *dir, const char *file
         return file;
     memcpy(path, dir, n);
     path[n] = '/';
-    memcpy(path + n + 1, file, m);
+    memcpy(path + n + 1, file, m + 1);
     return path;
 }
 
