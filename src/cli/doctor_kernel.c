@@ -133,8 +133,9 @@ static void probe_perf(const struct doctor_roots *roots, struct doctor_answer *a
     if (software < 0) {
         doctor_found(a, DOCTOR_LIMITED, "perf_event_open: %s (paranoid %s)",
                      error_text(software), level);
-        doctor_why(a, "timers inside the program are used instead, for native stacks of "
-                      "programs that are not statically linked");
+        doctor_why(a,
+                   "timers inside the program are used instead, for native stacks of "
+                   "programs that are not statically linked");
         doctor_fix(a, software == -ENOSYS
                           ? "a kernel with CONFIG_PERF_EVENTS"
                           : "sudo sysctl kernel.perf_event_paranoid=1, in containers "

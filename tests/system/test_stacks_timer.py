@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from sonde_test import SONDE, SOURCE, environment, program, report, run
+from sonde_test import SONDE, SOURCE, environment, program, report, run, sonde
 
 RATE = 199  # timers of CPU time are looked at in every tick of the kernel: 250 Hz and more
 SECONDS = 5
@@ -172,22 +172,24 @@ def test_samples_survive_a_kill(tmp_path):
 
 
 def test_a_killed_supervisor_leaves_the_program_alone(tmp_path):
-    out = tmp_path / "out"
+    out, env = tmp_path / "out", environment(SONDE_DIR=tmp_path / "store")
     with open(out, "w") as stdout:
         supervisor = subprocess.Popen(
-            [SONDE, "run", "-q", "-o", tmp_path / "run", "--rate", "999", "--"]
-            + [program("hot_plain"), "2", "threads"],
-            env=environment(SONDE_STACKS="timer"),
+            [SONDE, "run", "-q", "--rate", "999", "--", program("hot_plain"), "2", "threads"],
+            env={**env, "SONDE_STACKS": "timer"},
             stdout=stdout,
         )
     time.sleep(0.7)
     supervisor.send_signal(signal.SIGKILL)
     supervisor.wait()
     for _ in range(150):
-        if out.read_text().endswith("}\n"):
+        listed = sonde("report", "@last", "--json", env=env, check=False)
+        if listed.returncode == 0 and json.loads(listed.stdout)["run"]["exit"]["cause"]:
             break
         time.sleep(0.2)
     assert sum(json.loads(out.read_text()).values()) > 1.5
+    assert shares(json.loads(listed.stdout))["hot_sixty"] > 0.3, "adopted, and named"
+    assert not list((tmp_path / "store").rglob("timer-*"))
 
 
 def test_rate_zero_arms_nothing(tmp_path):

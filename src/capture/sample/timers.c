@@ -387,3 +387,17 @@ void timers_close(struct timers_reader *t)
     free(t->dir);
     free(t);
 }
+
+void timers_sweep(const char *dir)
+{
+    struct dirent **names = NULL;
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int n = fd >= 0 ? scandir(dir, &names, only_rings, NULL) : 0;
+    for (int i = 0; i < n; i++) {
+        (void)unlinkat(fd, names[i]->d_name, 0);
+        free(names[i]);
+    }
+    free(names);
+    if (fd >= 0)
+        (void)close(fd);
+}
