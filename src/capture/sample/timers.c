@@ -326,9 +326,9 @@ int timers_open(const char *dir, struct control *control, unsigned rate_hz,
     t->control = control;
     t->waiting = true;
     const int rc = open_inside(t, dir);
-    if (rc < 0) {
+    if (rc < 0 || !t->tab.info) {
         timers_close(t);
-        return rc;
+        return rc < 0 ? rc : -EIO;
     }
     t->tab.info->period_ns = SECOND_NS / (rate_hz ? rate_hz : 1);
     t->tab.info->method = STACKS_BY_TIMER;
