@@ -20,8 +20,12 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files.h"
+<<<<<<< HEAD
 #include "base/signame.h"
 #include "launch/adoptcrash.h"
+=======
+#include "capture/sample/timers.h"
+>>>>>>> timer
 #include "launch/symbolise.h"
 #include "launch/place.h"
 #include "launch/watchfile.h"
@@ -259,6 +263,7 @@ int adopt_run(const char *dir)
         free(scratch);
         goto done;
     }
+    timers_sweep(live);
     (void)symbolise_run(live, NULL); /* without names the report still has offsets */
     char boot_id[BOOT_ID_LEN];
     struct adopted_end end = { .ended_ns = last_sign_of_life(live) };

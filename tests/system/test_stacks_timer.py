@@ -3,17 +3,19 @@
 """Native stacks by timers inside the program, for where perf_event is forbidden."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import time
 
 import pytest
-from sonde_test import SONDE, SOURCE, environment, program, report, run
+from sonde_test import SONDE, SOURCE, environment, program, report, run, sonde
 
-RATE = 199  # timers of CPU time are looked at in every tick of the kernel: 250 Hz and more
-SECONDS = 5
+RATE = 249  # timers of CPU time are looked at in every tick of the kernel, mostly 250 Hz
+SECONDS = 10  # 2,490 samples: 60 % is known to about a point
 POINTS = 0.04
+POINTS_SHARED = 0.10  # where threads compete for a CPU: the tick that samples also switches
 SOURCE_OF_WORK = SOURCE / "tests/system/progs/hot_work.h"
 
 
@@ -52,11 +54,13 @@ def check_total(answer, part=0.05):
     assert answer["sampling"]["cpu_s"] == pytest.approx(used, rel=part, abs=0.01)
 
 
-def check_shares(answer, truth):
-    """The truth is a share of all; with N stacks it is known to about a point."""
+def check_shares(answer, truth, threads):
+    """Against the shares of CPU time that the program measured itself."""
+    busy = os.getloadavg()[0] + threads > os.cpu_count()
+    points = POINTS_SHARED if busy else POINTS
     found, whole = shares(answer, "total_share"), sum(truth.values())
     for name, seconds in truth.items():
-        assert found[name] == pytest.approx(seconds / whole, abs=POINTS), name
+        assert found[name] == pytest.approx(seconds / whole, abs=points), name
     hot = answer["lines"][0]
     assert hot["function"] == "hot_sixty" and hot["line"] == line_of(60)
 
@@ -76,7 +80,7 @@ def test_shares_and_lines_are_those_of_the_program(tmp_path, command):
     done = sampled(tmp_path, program(command[0]), *command[1:])
     answer = done.report()
     check_method(answer)
-    check_shares(answer, json.loads(done.stdout))
+    check_shares(answer, json.loads(done.stdout), 2 if "threads" in command else 1)
     check_total(answer)
     assert answer["sampling"]["lost"] == 0
 
@@ -172,22 +176,24 @@ def test_samples_survive_a_kill(tmp_path):
 
 
 def test_a_killed_supervisor_leaves_the_program_alone(tmp_path):
-    out = tmp_path / "out"
+    out, env = tmp_path / "out", environment(SONDE_DIR=tmp_path / "store")
     with open(out, "w") as stdout:
         supervisor = subprocess.Popen(
-            [SONDE, "run", "-q", "-o", tmp_path / "run", "--rate", "999", "--"]
-            + [program("hot_plain"), "2", "threads"],
-            env=environment(SONDE_STACKS="timer"),
+            [SONDE, "run", "-q", "--rate", "999", "--", program("hot_plain"), "2", "threads"],
+            env={**env, "SONDE_STACKS": "timer"},
             stdout=stdout,
         )
     time.sleep(0.7)
     supervisor.send_signal(signal.SIGKILL)
     supervisor.wait()
     for _ in range(150):
-        if out.read_text().endswith("}\n"):
+        listed = sonde("report", "@last", "--json", env=env, check=False)
+        if listed.returncode == 0 and json.loads(listed.stdout)["run"]["exit"]["cause"]:
             break
         time.sleep(0.2)
     assert sum(json.loads(out.read_text()).values()) > 1.5
+    assert shares(json.loads(listed.stdout))["hot_sixty"] > 0.3, "adopted, and named"
+    assert not list((tmp_path / "store").rglob("timer-*"))
 
 
 def test_rate_zero_arms_nothing(tmp_path):

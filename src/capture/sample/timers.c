@@ -326,9 +326,9 @@ int timers_open(const char *dir, struct control *control, unsigned rate_hz,
     t->control = control;
     t->waiting = true;
     const int rc = open_inside(t, dir);
-    if (rc < 0) {
+    if (rc < 0 || !t->tab.info) {
         timers_close(t);
-        return rc;
+        return rc < 0 ? rc : -EIO;
     }
     t->tab.info->period_ns = SECOND_NS / (rate_hz ? rate_hz : 1);
     t->tab.info->method = STACKS_BY_TIMER;
@@ -386,4 +386,18 @@ void timers_close(struct timers_reader *t)
     free(t->rings);
     free(t->dir);
     free(t);
+}
+
+void timers_sweep(const char *dir)
+{
+    struct dirent **names = NULL;
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int n = fd >= 0 ? scandir(dir, &names, only_rings, NULL) : 0;
+    for (int i = 0; i < n; i++) {
+        (void)unlinkat(fd, names[i]->d_name, 0);
+        free(names[i]);
+    }
+    free(names);
+    if (fd >= 0)
+        (void)close(fd);
 }

@@ -25,5 +25,7 @@ void timers_pause(struct timers_reader *reader, bool paused);
 unsigned timers_given_up(const struct timers_reader *reader);
 /* The rest; removes the rings. */
 void timers_close(struct timers_reader *reader);
+/* Removes rings that nobody reads any more: the supervisor was killed. */
+void timers_sweep(const char *dir);
 
 #endif
