@@ -20,12 +20,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files.h"
-<<<<<<< HEAD
 #include "base/signame.h"
 #include "launch/adoptcrash.h"
-=======
 #include "capture/sample/timers.h"
->>>>>>> timer
 #include "launch/symbolise.h"
 #include "launch/place.h"
 #include "launch/watchfile.h"
