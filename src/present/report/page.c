@@ -383,8 +383,10 @@ void page_sparkline(struct page *page, const double *values, size_t count,
     struct buf line = BUF_INIT;
     for (size_t i = 0; i < columns && top > 0; i++) {
         const double mean = part_mean(values, count, columns, i);
-        const long level = lround(mean / top * 8) - 1;
-        buf_puts(&line, levels[level < 0 ? 0 : level > 7 ? 7 : level]);
+        /* Values may be hostile: far below zero, or no numbers at all. */
+        const double height = fmin(fmax(mean / top * 8, 0), 8);
+        const long level = isfinite(height) ? lround(height) - 1 : 0;
+        buf_puts(&line, levels[level < 0 ? 0 : level]);
     }
     page_puts(page, CYAN, line.data);
     buf_release(&line);
