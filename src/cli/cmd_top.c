@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/parse.h"
+#include "base/moment.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/runs.h"
@@ -90,13 +91,6 @@ static void on_signal(int signal)
     interrupted = 1;
 }
 
-static uint64_t clock_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* ---- Looking ------------------------------------------------------------------- */
 
 static void forget(struct report **report, struct run **run)
@@ -124,7 +118,7 @@ static int look(struct top *t)
     t->before_ns = t->now_ns;
     t->now = report;
     t->now_run = run;
-    t->now_ns = clock_ns();
+    t->now_ns = moment_ns(CLOCK_MONOTONIC);
     return 0;
 }
 
@@ -217,16 +211,16 @@ static int run_screen(struct top *t, uint64_t count)
     struct buf page = BUF_INIT;
     int rc = 0;
     bool go_on = true;
-    uint64_t next = clock_ns() + t->interval_ns;
+    uint64_t next = moment_ns(CLOCK_MONOTONIC) + t->interval_ns;
     for (uint64_t looks = 1; go_on && !interrupted;) {
         show(t, &page);
-        const uint64_t now = clock_ns();
+        const uint64_t now = moment_ns(CLOCK_MONOTONIC);
         const int key = screen_key(next > now ? (next - now) / 1000000 + 1 : 0);
         if (key != KEY_NOTHING) {
             go_on = on_key(t, key);
             continue;
         }
-        next = clock_ns() + t->interval_ns;
+        next = moment_ns(CLOCK_MONOTONIC) + t->interval_ns;
         if (t->paused || t->now->state != RUN_LIVE)
             continue; /* an ended run stays on the screen to be read */
         rc = look(t);

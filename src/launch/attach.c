@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/files.h"
+#include "base/moment.h"
 #include "trace/file.h"
 #include "trace/process.h"
 
@@ -102,17 +103,10 @@ void attach_target_release(struct attach_target *target)
 
 /* ---- Watching ---------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Waits until `until_ns`, 0.1 s at most; true when somebody wants us to stop. */
 static bool wait_interrupted(uint64_t until_ns)
 {
-    const uint64_t now = now_ns();
+    const uint64_t now = moment_ns(CLOCK_MONOTONIC);
     uint64_t wait = until_ns > now ? until_ns - now : 0;
     if (wait > LOOK_US * 1000ull)
         wait = LOOK_US * 1000ull;
@@ -128,7 +122,7 @@ static bool wait_interrupted(uint64_t until_ns)
 void attach_follow(struct launch *launch, const struct attach_target *target,
                    uint64_t duration_ns)
 {
-    const uint64_t start = now_ns();
+    const uint64_t start = moment_ns(CLOCK_MONOTONIC);
     const uint64_t end = duration_ns ? start + duration_ns : UINT64_MAX;
     struct timespec real;
     (void)clock_gettime(CLOCK_REALTIME, &real);
@@ -139,7 +133,8 @@ void attach_follow(struct launch *launch, const struct attach_target *target,
     (void)runfile_write(&launch->file, launch->dir.path);
     captures_attach(&launch->captures, target->pid);
     captures_start(&launch->captures, target->pid);
-    for (uint64_t now = start; now < end && !launch->child.ended; now = now_ns()) {
+    for (uint64_t now = start; now < end && !launch->child.ended;
+         now = moment_ns(CLOCK_MONOTONIC)) {
         const uint64_t next = captures_tick(&launch->captures, now);
         launch->child.interrupted = wait_interrupted(next && next < end ? next : end);
         if (launch->child.interrupted)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "capture/monitor/sampler.h"
+#include "base/moment.h"
 #include "launch/capture_alerts.h"
 #include "launch/capture_list.h"
 #include "launch/family.h"
@@ -20,13 +21,6 @@ struct monitors {
     bool sampling; /* in the middle of a round */
     struct monitor_process living[FAMILY_LIVING_MAX];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int prepare(const struct capture_context *context, void **ret_state)
 {
@@ -123,8 +117,8 @@ static void ending(void *state)
     if (!m || !m->sampler)
         return;
     sampler_last_round(m->sampler);
-    begin_round(m, now_ns());
-    while (sampler_step(m->sampler, now_ns()))
+    begin_round(m, moment_ns(CLOCK_MONOTONIC));
+    while (sampler_step(m->sampler, moment_ns(CLOCK_MONOTONIC)))
         ;
 }
 

@@ -11,6 +11,7 @@
 #include <sonde/sonde.h>
 
 #include "capture/python/watch.h"
+#include "base/moment.h"
 #include "launch/capture_list.h"
 #include "launch/family.h"
 
@@ -60,13 +61,6 @@ static int start(void *state, const struct capture_context *context)
     return watch_new(context->dir, context->control, p->period_ns, &p->watch);
 }
 
-static uint64_t own_cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 static void look(struct pythons *p, uint64_t now)
 {
     size_t count = 0;
@@ -95,11 +89,12 @@ static uint64_t tick(void *state, uint64_t now)
     struct pythons *p = state;
     if (!p || !p->watch)
         return 0;
-    const uint64_t before = own_cpu_ns();
+    const uint64_t before = moment_ns(CLOCK_THREAD_CPUTIME_ID);
     if (!p->started_ns)
         p->started_ns = now;
     look(p, now);
-    const double dear = (double)(own_cpu_ns() - before) / MOST_OF_A_CORE;
+    const double dear = (double)(moment_ns(CLOCK_THREAD_CPUTIME_ID) - before) /
+                        MOST_OF_A_CORE;
     const uint64_t pause = pause_for(p, now);
     return now + (dear > (double)pause ? (uint64_t)dear : pause);
 }

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/moment.h"
 #include "capture/monitor/kept.h"
 #include "capture/monitor/readings.h"
 #include "trace/format.h"
@@ -61,21 +62,6 @@ struct family {
     char *text; /* for environments and lists of children */
     struct member member[FAMILY_MAX];
 };
-
-static uint64_t clock_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* What a search costs is CPU time: on a busy machine its wall time tells of others. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static const char *run_dir(const struct family *f)
 {
@@ -431,20 +417,25 @@ static uint64_t pause_after_scan(const struct family *f, uint64_t cost_ns)
 
 static void search(struct family *f, uint64_t now_ns)
 {
-    const uint64_t began = cpu_ns();
+    const uint64_t began = moment_ns(CLOCK_THREAD_CPUTIME_ID);
     const bool first = f->before.count == 0; /* everybody is new: dear, but once */
     if (f->has_children)
         search_children(f, now_ns);
     search_files(f, now_ns);
     if (!f->has_children)
         search_all(f, now_ns);
-    f->next_search_ns = first ? now_ns : now_ns + (cpu_ns() - began) * DEAR;
+    f->next_search_ns = first ? now_ns
+                              : now_ns +
+                                    (moment_ns(CLOCK_THREAD_CPUTIME_ID) - began) * DEAR;
     /* Dear and rare; it must not make the cheap search rare as well, least of all at
      * the start, when short programs have all their children. */
     if (f->has_children && now_ns >= f->next_scan_ns) {
-        const uint64_t before = cpu_ns();
+        const uint64_t before = moment_ns(CLOCK_THREAD_CPUTIME_ID);
         search_all(f, now_ns);
-        f->next_scan_ns = now_ns + pause_after_scan(f, first ? 0 : cpu_ns() - before);
+        f->next_scan_ns = now_ns +
+                          pause_after_scan(
+                              f,
+                              first ? 0 : moment_ns(CLOCK_THREAD_CPUTIME_ID) - before);
     }
 }
 
@@ -477,7 +468,7 @@ int family_new(const struct family_options *o, struct family **ret_family)
     int probe = kept_open(f->proc, "%u/task/%u/children", o->pid, o->pid);
     f->has_children = probe >= 0;
     kept_close(&probe);
-    if (!f->text || !admit(f, o->pid, 0, FAMILY_PROGRAM, clock_ns())) {
+    if (!f->text || !admit(f, o->pid, 0, FAMILY_PROGRAM, moment_ns(CLOCK_MONOTONIC))) {
         const int rc = f->text ? -ESRCH : -ENOMEM;
         family_free(f);
         return rc;

@@ -5,15 +5,9 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/moment.h"
 #include "capture/python/python.h"
 #include "launch/hangpicture.h"
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static const char *keep(struct hang_picture *p, const char *text)
 {
@@ -61,9 +55,9 @@ static void sample(struct hang_picture *p, struct hang_process *process,
     struct python_sample *s = calloc(1, sizeof *s);
     if (!s)
         return;
-    int rc = python_sample(py, now_ns(), NULL, NULL, s);
+    int rc = python_sample(py, moment_ns(CLOCK_MONOTONIC), NULL, NULL, s);
     for (int tries = 0; rc == -EAGAIN && tries < 5; tries++)
-        rc = python_sample(py, now_ns(), NULL, NULL, s);
+        rc = python_sample(py, moment_ns(CLOCK_MONOTONIC), NULL, NULL, s);
     if (rc < 0)
         process->no_python = "its threads could not be listed";
     for (size_t i = 0; rc == 0 && i < s->count; i++) {

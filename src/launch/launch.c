@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/moment.h"
 #include "launch/place.h"
 #include "trace/process.h"
 #include "launch/spawn.h"
@@ -33,13 +34,6 @@ enum {
 };
 static const uint64_t DEFAULT_MAX_TRACE = 1ULL << 30;
 static const uint64_t SECOND_NS = 1000000000;
-
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec t;
-    (void)clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
 
 static const char *level_name(int level)
 {
@@ -59,7 +53,7 @@ static void describe(struct launch *l)
         .command = o->argv,
         .command_len = o->argc,
         .cwd = l->cwd,
-        .started_ns = (int64_t)now_ns(CLOCK_REALTIME),
+        .started_ns = (int64_t)moment_ns(CLOCK_REALTIME),
         .supervisor = getpid(),
         .supervisor_start = process_start_ticks((uint32_t)getpid()),
         .pid_namespace = process_pid_namespace(),
@@ -254,7 +248,7 @@ void launch_release(struct launch *launch)
 static void set_moments(struct launch *l)
 {
     const struct launch_options *o = l->options;
-    const uint64_t start = now_ns(CLOCK_MONOTONIC);
+    const uint64_t start = moment_ns(CLOCK_MONOTONIC);
     l->started_ns = start;
     l->open_ns = o->after_ns ? start + o->after_ns : 0;
     l->shut_ns = o->duration_ns ? start + o->after_ns + o->duration_ns : 0;
@@ -285,7 +279,7 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
         .arg = launch,
         .group = postmortem_group(launch->postmortem),
     };
-    launch->file.started_ns = (int64_t)now_ns(CLOCK_REALTIME);
+    launch->file.started_ns = (int64_t)moment_ns(CLOCK_REALTIME);
     const int rc = spawn(&options, &launch->child.pid, ret_no_exec);
     if (rc < 0)
         return rc;
@@ -316,7 +310,7 @@ static bool reached(uint64_t *moment, uint64_t now)
 
 static void do_what_is_due(struct launch *l)
 {
-    const uint64_t now = now_ns(CLOCK_MONOTONIC);
+    const uint64_t now = moment_ns(CLOCK_MONOTONIC);
     if (reached(&l->open_ns, now))
         drain_set_gate(l->drain, true);
     if (reached(&l->shut_ns, now))
@@ -339,7 +333,7 @@ static int64_t until_next_moment_us(const struct launch *l, int64_t pause_us)
 {
     const uint64_t moments[] = { l->open_ns, l->shut_ns,    l->terminate_ns,
                                  l->kill_ns, l->capture_ns, l->watch_ns };
-    const uint64_t now = now_ns(CLOCK_MONOTONIC);
+    const uint64_t now = moment_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
         if (moments[i] == 0)
             continue;
@@ -376,7 +370,7 @@ void launch_follow(struct launch *launch)
             postmortem_asked(launch->postmortem, launch->asked_signal);
         }
     } while (!launch->child.ended);
-    launch->file.ended_ns = (int64_t)now_ns(CLOCK_REALTIME);
+    launch->file.ended_ns = (int64_t)moment_ns(CLOCK_REALTIME);
 }
 
 /* ---- After ------------------------------------------------------------------ */
@@ -391,7 +385,7 @@ static void record_exit(struct launch *l)
     const struct child *c = &l->child;
     struct postmortem_facts facts = {
         .status = c->status,
-        .now_ns = now_ns(CLOCK_MONOTONIC),
+        .now_ns = moment_ns(CLOCK_MONOTONIC),
         .max_rss = (uint64_t)c->usage.ru_maxrss * 1024,
         .steps = drain_steps(l->drain),
         .timed_out = l->timed_out,

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/human.h"
+#include "base/moment.h"
 #include "launch/crashes.h"
 #include "launch/growth.h"
 #include "launch/hangfile.h"
@@ -52,14 +53,6 @@ struct postmortem {
     bool over_limit;
     uint64_t size_over, kill_ns;
 };
-
-/* What a look costs: on a busy machine wall time would tell of others. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- Before ---------------------------------------------------------------------------- */
 
@@ -308,9 +301,9 @@ uint64_t postmortem_tick(struct postmortem *p, uint64_t now_ns, uint64_t steps)
         return 0;
     filling_look(&p->filling);
     if (now_ns >= p->slow_ns) {
-        const uint64_t before = cpu_ns();
+        const uint64_t before = moment_ns(CLOCK_THREAD_CPUTIME_ID);
         look_around(p, now_ns);
-        plan_slow(p, now_ns, cpu_ns() - before);
+        plan_slow(p, now_ns, moment_ns(CLOCK_THREAD_CPUTIME_ID) - before);
         look_for_hang(p, now_ns, steps);
     }
     hang_count_steps(&p->hang, steps, now_ns);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/moment.h"
 #include "capture/monitor/kept.h"
 #include "capture/monitor/own.h"
 #include "capture/monitor/proctab.h"
@@ -58,14 +59,6 @@ struct mem {
     size_t turn;                  /* who is read first: all get their turn */
     char buffer[MEM_BUFFER];
 };
-
-/* Our CPU time: on a busy machine the clock on the wall would count others' too. */
-static uint64_t clock_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
 
 static void slot_open(void *owner, void *at)
 {
@@ -147,10 +140,10 @@ static bool read_rollup(struct mem *m, struct mem_slot *slot,
     struct scan s;
     if (slot->rollup_fd < 0 || !is_affordable(m, slot, round, rss_mb))
         return false;
-    const uint64_t began = clock_ns();
+    const uint64_t began = moment_ns(CLOCK_THREAD_CPUTIME_ID);
     if (!kept_read(slot->rollup_fd, m->buffer, sizeof m->buffer, &s))
         return false;
-    const uint64_t cost = clock_ns() - began;
+    const uint64_t cost = moment_ns(CLOCK_THREAD_CPUTIME_ID) - began;
     slot->rollup_cost_ns = cost;
     slot->rollup_rss_mb = rss_mb;
     slot->rollup_ns = round->now_ns;
@@ -173,10 +166,10 @@ static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
     struct own_pages own;
     if (now_ns < slot->own_ns || slot->rounds < 2)
         return;
-    const uint64_t began = clock_ns();
+    const uint64_t began = moment_ns(CLOCK_THREAD_CPUTIME_ID);
     const bool known = own_pages_read(slot->maps_fd, slot->pagemap_fd, m->run_dir,
                                       m->buffer, sizeof m->buffer, &own);
-    uint64_t pause = (clock_ns() - began) * THOUSANDTH;
+    uint64_t pause = (moment_ns(CLOCK_THREAD_CPUTIME_ID) - began) * THOUSANDTH;
     if ((!known || own.present == 0) && pause < now_ns - slot->first_ns)
         pause = now_ns - slot->first_ns;
     slot->own_ns = now_ns + (pause < SECOND_NS ? SECOND_NS : pause);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/moment.h"
 #include "capture/monitor/procrows.h"
 #include "capture/monitor/series.h"
 
@@ -39,13 +40,6 @@ struct sampler {
     uint64_t at_ns;
     double weight_s;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    (void)clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- The sink -------------------------------------------------------------------------- */
 
@@ -144,8 +138,8 @@ static void make_info(struct sampler *s, const struct sampler_options *o)
     struct monitor_info_row *row = tables_append(&s->tables, MONITOR_TABLE_INFO,
                                                  &index);
     s->info = row ? row : &s->memory;
-    s->info->start_ns = clock_ns(CLOCK_MONOTONIC);
-    s->info->start_real_ns = (int64_t)clock_ns(CLOCK_REALTIME);
+    s->info->start_ns = moment_ns(CLOCK_MONOTONIC);
+    s->info->start_real_ns = (int64_t)moment_ns(CLOCK_REALTIME);
     s->info->interval_ns = s->interval_ns;
     s->info->base_ns = base_of(s->interval_ns);
     s->info->pid = o->pid;
@@ -247,7 +241,7 @@ void sampler_begin(struct sampler *s, uint64_t now_ns,
                    const struct monitor_process *processes, size_t count)
 {
     struct monitor_info_row *info = s->info;
-    const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t began = moment_ns(CLOCK_MONOTONIC);
     s->round = (struct monitor_round){ .interval_ns = s->interval_ns,
                                        .processes = processes,
                                        .process_count = count };
@@ -260,7 +254,7 @@ void sampler_begin(struct sampler *s, uint64_t now_ns,
         s->hooks->round_begins(s->hooks->arg, &s->round);
     info->rounds++;
     info->last_ns = s->at_ns;
-    info->cost_ns += clock_ns(CLOCK_MONOTONIC) - began;
+    info->cost_ns += moment_ns(CLOCK_MONOTONIC) - began;
 }
 
 bool sampler_step(struct sampler *s, uint64_t now_ns)
@@ -268,13 +262,13 @@ bool sampler_step(struct sampler *s, uint64_t now_ns)
     struct monitor_info_row *info = s->info;
     if (s->next >= s->monitor_count)
         return false;
-    const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t began = moment_ns(CLOCK_MONOTONIC);
     s->at_ns = after_start(s, now_ns);
     s->round.now_ns = s->at_ns + info->start_ns;
     sample_one(s, s->next++, &s->round);
     info->series_lost = s->series.lost;
     info->processes_lost = s->procrows.lost;
-    info->cost_ns += clock_ns(CLOCK_MONOTONIC) - began;
+    info->cost_ns += moment_ns(CLOCK_MONOTONIC) - began;
     if (s->next < s->monitor_count)
         return true;
     if (s->hooks->round_ended)

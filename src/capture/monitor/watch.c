@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "capture/monitor/alert_api.h"
+#include "base/moment.h"
 #include "capture/monitor/alerts.h"
 #include "capture/monitor/sampler.h"
 #include "record/copies.h"
@@ -36,13 +37,6 @@ static struct watch {
     struct alerts *alerts; /* of sonde_alert_add(); NULL: no memory for them */
     struct monitor_process self;
 } watch;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* A round takes long enough to make spinning a waste. */
 static void take(uint32_t *lock)
@@ -70,7 +64,7 @@ static bool is_ours(void)
 
 static void make_round(void)
 {
-    const uint64_t now = now_ns();
+    const uint64_t now = moment_ns(CLOCK_MONOTONIC);
     take(&watch.data);
     sampler_round(watch.sampler, now, &watch.self, 1);
     give(&watch.data);
@@ -79,12 +73,12 @@ static void make_round(void)
 }
 
 /* Naps, so that stopping is not kept waiting; at most 20 ms too long. */
-static void sleep_until(uint64_t moment_ns)
+static void sleep_until(uint64_t until_ns)
 {
     uint64_t now;
     while (!__atomic_load_n(&watch.stop, __ATOMIC_ACQUIRE) &&
-           (now = now_ns()) < moment_ns) {
-        const uint64_t left = moment_ns - now;
+           (now = moment_ns(CLOCK_MONOTONIC)) < until_ns) {
+        const uint64_t left = until_ns - now;
         const struct timespec nap = { 0, (long)(left < 20000000 ? left : 20000000) };
         (void)nanosleep(&nap, NULL);
     }

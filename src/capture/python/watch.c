@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/moment.h"
 #include "capture/python/book.h"
 #include "capture/python/python.h"
 
@@ -353,17 +354,10 @@ static void let_processes_go(struct watch *w)
     w->count = kept;
 }
 
-static uint64_t own_cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 void watch_look(struct watch *w, const struct watch_process *processes, size_t count,
                 uint64_t now_ns)
 {
-    const uint64_t before = own_cpu_ns();
+    const uint64_t before = moment_ns(CLOCK_THREAD_CPUTIME_ID);
     w->now_ns = now_ns;
     for (size_t i = 0; i < w->count; i++)
         w->processes[i].present = false;
@@ -375,7 +369,7 @@ void watch_look(struct watch *w, const struct watch_process *processes, size_t c
         }
     }
     let_processes_go(w);
-    add(&book_info(w->book)->cost_ns, own_cpu_ns() - before);
+    add(&book_info(w->book)->cost_ns, moment_ns(CLOCK_THREAD_CPUTIME_ID) - before);
 }
 
 bool watch_is_idle(const struct watch *w)
