@@ -41,12 +41,15 @@ void softmax_cost(struct costing *c)
     cost_save(c, elements);
 }
 
+/* A relu keeps its result, which is the next layer's input and counted there; smooth ones
+ * keep their input. */
 void activation_cost(struct costing *c)
 {
     const double elements = (double)c->layer->rows * (double)c->layer->in;
     const double ops = cost_activation_ops(c, c->layer->activation);
-    cost_elements(c, elements, ops, ops > c->rules.simple ? 2 * ops : ops);
-    cost_save(c, elements);
+    const bool smooth = ops > c->rules.simple;
+    cost_elements(c, elements, ops, smooth ? 2 * ops : ops);
+    cost_save(c, smooth ? elements : 0);
 }
 
 void elements_cost(struct costing *c)
