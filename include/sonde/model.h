@@ -47,14 +47,14 @@ enum sonde_layer_kind {
     SONDE_LAYER_SOFTMAX,    /* rows in */
     SONDE_LAYER_ACTIVATION, /* rows in; activation */
     SONDE_LAYER_ELEMENTS,   /* rows in: residual sum, scale, mask: one each */
-    SONDE_LAYER_ATTENTION,  /* rows in heads; keys sequences out key_dim sparse_ratio
+    SONDE_LAYER_ATTENTION, /* rows in heads; keys sequences pairs out key_dim sparse_ratio
                                causal flash no_bias kv_heads */
-    SONDE_LAYER_FFN,        /* rows in hidden; out activation no_bias gated */
-    SONDE_LAYER_CONV,       /* rows (output positions) in out kernel; kernel_width
+    SONDE_LAYER_FFN,       /* rows in hidden; out activation no_bias gated */
+    SONDE_LAYER_CONV,      /* rows (output positions) in out kernel; kernel_width
                                groups no_bias */
-    SONDE_LAYER_POOL,       /* rows in; kernel kernel_width: positions read by each of
+    SONDE_LAYER_POOL,      /* rows in; kernel kernel_width: positions read by each of
                                `rows` results (graph pooling: rows nodes, kernel 1) */
-    SONDE_LAYER_MESSAGE,  /* rows edges in; out message edge_dim heads no_bias (GAT) */
+    SONDE_LAYER_MESSAGE,   /* rows edges in; out message edge_dim heads no_bias (GAT) */
     SONDE_LAYER_ENCODING, /* rows edges out (dimensions) encoding; sequences */
     SONDE_LAYER_KIND_COUNT
 };
@@ -104,6 +104,8 @@ struct sonde_layer {
     uint64_t key_dim;         /* size of one head; 0: in / heads */
     uint64_t sequences;       /* independent ones among rows; 0: one */
     uint64_t keys;            /* each query sees; 0: rows / sequences */
+    uint64_t pairs; /* of queries and keys in all sequences, where they differ in
+                                 length; 0: by rows and keys */
     uint64_t edges, edge_dim;
     uint64_t kernel, kernel_width, groups; /* width 0: as high; groups 0: one */
     double sparse_ratio; /* part of the pairs attention computes; 0: all */

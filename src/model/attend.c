@@ -26,7 +26,9 @@ static struct shape shape_of(const struct sonde_layer *l)
     s.queries = s.rows / s.sequences;
     s.keys = l->keys ? (double)l->keys : s.queries;
     s.pairs = s.sequences * s.queries * s.keys;
-    if (l->causal)
+    if (l->pairs)
+        s.pairs = (double)l->pairs;
+    else if (l->causal)
         s.pairs = s.sequences * s.queries * (s.queries + 1) / 2;
     if (l->sparse_ratio > 0)
         s.pairs *= l->sparse_ratio;

@@ -66,11 +66,34 @@ uint64_t config_edges(const struct model_config *c)
     return c->edges ? c->edges : c->nodes * c->degree;
 }
 
+static uint64_t total(const uint64_t *each, uint64_t count)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+        sum += each[i];
+    return sum;
+}
+
+static uint64_t all_edges(const struct model_config *c)
+{
+    return c->graph_edges ? total(c->graph_edges, c->batch)
+                          : c->batch * config_edges(c);
+}
+
+/* Pairs of nodes that attend to each other; 0 where all graphs are alike. */
+static uint64_t all_pairs(const struct model_config *c)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; c->graph_nodes && i < c->batch; i++)
+        sum += c->graph_nodes[i] * c->graph_nodes[i];
+    return sum;
+}
+
 uint64_t config_rows(const struct model_config *c)
 {
     switch (c->family) {
     case FAMILY_GRAPH_TRANSFORMER:
-        return c->batch * c->nodes;
+        return c->graph_nodes ? total(c->graph_nodes, c->batch) : c->batch * c->nodes;
     case FAMILY_GPT2:
         return c->batch * c->tokens;
     default:
@@ -176,7 +199,7 @@ int config_check(const struct model_config *c, char ret_error[CONFIG_ERROR_LEN])
  */
 static void graph_layer(const struct model_config *c, struct layer_list *list)
 {
-    const uint64_t rows = config_rows(c), edges = c->batch * config_edges(c);
+    const uint64_t rows = config_rows(c), edges = all_edges(c);
     const struct sonde_layer norm = { .kind = SONDE_LAYER_NORM,
                                       .component = "norm",
                                       .repeat = c->layers,
@@ -203,7 +226,8 @@ static void graph_layer(const struct model_config *c, struct layer_list *list)
                                          .rows = rows,
                                          .in = c->hidden,
                                          .heads = c->heads,
-                                         .sequences = c->batch });
+                                         .sequences = c->batch,
+                                         .pairs = all_pairs(c) });
     list_add(list, sum);
     list_add(list, norm);
     list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_FFN,
@@ -216,18 +240,27 @@ static void graph_layer(const struct model_config *c, struct layer_list *list)
     list_add(list, norm);
 }
 
+static void encoding_layer(const struct model_config *c, struct layer_list *list,
+                           uint64_t nodes, uint64_t edges, uint64_t graphs)
+{
+    list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_ENCODING,
+                                         .component = "pe",
+                                         .rows = nodes,
+                                         .edges = edges,
+                                         .out = c->encoding_dim,
+                                         .encoding = c->encoding,
+                                         .sequences = graphs });
+}
+
 static void graph_transformer_layers(const struct model_config *c,
                                      struct layer_list *list)
 {
     const uint64_t rows = config_rows(c);
-    if (c->encoding != SONDE_NO_ENCODING)
-        list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_ENCODING,
-                                             .component = "pe",
-                                             .rows = rows,
-                                             .edges = c->batch * config_edges(c),
-                                             .out = c->encoding_dim,
-                                             .encoding = c->encoding,
-                                             .sequences = c->batch });
+    if (c->encoding != SONDE_NO_ENCODING && !c->graph_nodes)
+        encoding_layer(c, list, rows, all_edges(c), c->batch);
+    for (uint64_t i = 0;
+         c->encoding != SONDE_NO_ENCODING && c->graph_nodes && i < c->batch; i++)
+        encoding_layer(c, list, c->graph_nodes[i], c->graph_edges[i], 1);
     list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_LINEAR,
                                          .component = "encoder",
                                          .rows = rows,

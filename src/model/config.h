@@ -22,6 +22,8 @@ struct model_config {
     uint64_t batch;                      /* graphs, sequences or rows */
     uint64_t nodes, degree;              /* of each graph; edges = nodes · degree */
     uint64_t edges;                      /* of each graph; 0: by degree */
+    const uint64_t *graph_nodes, *graph_edges; /* `batch` of each, where graphs differ;
+                                                  NULL: all alike. Borrowed. */
     uint64_t features, outputs;
     uint64_t tokens, vocabulary; /* gpt2 */
     int message, encoding;       /* enum sonde_message, sonde_encoding */
@@ -46,6 +48,7 @@ int config_check(const struct model_config *config, char ret_error[CONFIG_ERROR_
 void config_layers(const struct model_config *config, struct layer_list *list);
 
 uint64_t config_ffn(const struct model_config *config);
+/* Of one graph, the average where they differ. */
 uint64_t config_edges(const struct model_config *config);
 
 /* Rows the model works on, and what they are called: nodes, tokens, rows. */

@@ -135,6 +135,7 @@ static const struct {
     { 0, "edges", offsetof(struct sonde_layer, edges) },
     { 0, "repeat", offsetof(struct sonde_layer, repeat) },
     { 0, "keys", offsetof(struct sonde_layer, keys) },
+    { 0, "pairs", offsetof(struct sonde_layer, pairs) },
     { 0, "sequences", offsetof(struct sonde_layer, sequences) },
     { 0, "edge_dim", offsetof(struct sonde_layer, edge_dim) },
 };
@@ -175,7 +176,7 @@ static int check_fit(const struct sonde_layer *l, char *text, size_t len)
         return wrong(text, len, "heads", l->heads, l->in);
     if (l->kind == SONDE_LAYER_ATTENTION && l->kv_heads && l->heads % l->kv_heads)
         return wrong(text, len, "kv_heads", l->kv_heads, l->heads);
-    if (l->sequences && l->rows % l->sequences)
+    if (l->sequences && !l->pairs && l->rows % l->sequences)
         return wrong(text, len, "sequences", l->sequences, l->rows);
     if (l->groups && (l->in % l->groups || l->out % l->groups))
         return wrong(text, len, "groups", l->groups,

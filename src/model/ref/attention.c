@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/moment.h"
 #include "model/ref/blas.h"
 #include "model/ref/kernels.h"
 #include "model/ref/layers.h"
@@ -114,12 +115,14 @@ void attention_forward(struct attention *a, struct refnet *net, const float *x,
     a->context = tape_floats(&net->tape, rows * a->width);
 
     linear_forward(&a->qkv, x, rows, a->projected);
+    const uint64_t start = moment_ns(CLOCK_MONOTONIC);
     float *p = a->probabilities;
     for (size_t g = 0; g < groups; g++)
         for (size_t i = 0; i < a->heads; i++) {
             const struct head h = head_at(a, g, i, &p);
             head_forward(a, &h);
         }
+    net->pairs.forward_ns += moment_ns(CLOCK_MONOTONIC) - start;
     linear_forward(&a->out, a->context, rows, y);
 }
 
@@ -142,12 +145,14 @@ void attention_backward(struct attention *a, struct refnet *net, const float *dy
     float *dp = tape_floats(&net->tape, n * n);
 
     linear_backward(&a->out, dy, dcontext);
+    const uint64_t start = moment_ns(CLOCK_MONOTONIC);
     float *p = a->probabilities;
     for (size_t g = 0; g < a->groups; g++)
         for (size_t i = 0; i < a->heads; i++) {
             const struct head h = head_at(a, g, i, &p);
             head_backward(a, &h, dcontext, dprojected, dp);
         }
+    net->pairs.backward_ns += moment_ns(CLOCK_MONOTONIC) - start;
     linear_backward(&a->qkv, dprojected, dx);
     tape_back(&net->tape, mark);
 }

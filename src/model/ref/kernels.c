@@ -44,6 +44,13 @@ FAST void kernel_scale(float *y, float factor, size_t n)
         y[i] *= factor;
 }
 
+FAST void kernel_triad(float *restrict a, const float *restrict b,
+                       const float *restrict c, float s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + s * c[i];
+}
+
 void kernel_bias(float *y, const float *bias, size_t rows, size_t columns)
 {
     for (size_t r = 0; r < rows; r++)

@@ -17,6 +17,8 @@ void kernel_add(float *y, const float *x, size_t n); /* y += x */
 void kernel_sum(float *y, const float *a, const float *b, size_t n);
 void kernel_add_scaled(float *y, const float *x, float factor, size_t n);
 void kernel_scale(float *y, float factor, size_t n);
+/* a = b + s·c: three streams and nothing to compute, for the memory's speed. */
+void kernel_triad(float *a, const float *b, const float *c, float s, size_t n);
 
 /* Every row of y starts as the bias. */
 void kernel_bias(float *y, const float *bias, size_t rows, size_t columns);

@@ -87,6 +87,7 @@ struct refnet {
     const float *output; /* of the last forward: logits */
     size_t output_count;
     struct part_time times[PART_COUNT];
+    struct part_time pairs; /* of attention: what grows with the square */
 };
 
 /* 0, −ENOMEM, −EINVAL when config_check() would refuse, SONDE_E_UNSUPPORTED for a part
