@@ -25,6 +25,8 @@ static const struct verb {
 } verbs[] = {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
     { "report", FIRST_PAGE, cmd_report, "the report of a run: text, JSON or CSV" },
+    { "compare", FIRST_PAGE, cmd_compare,
+      "what differs between runs, and what that did" },
     { "top", FIRST_PAGE, cmd_top, "watch a run, or any process, as it happens" },
     { "doctor", FIRST_PAGE, cmd_doctor,
       "what can be measured here, and how to mend it" },
