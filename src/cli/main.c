@@ -36,6 +36,7 @@ static const struct verb {
     { "show", REST, cmd_show, "what is known about one run" },
     { "bench", REST, cmd_bench, "time a command over several runs" },
     { "export", REST, cmd_export, "a run's timeline for other tools" },
+    { "import", REST, cmd_import, "make runs of other tools' profiles" },
     { "recover", REST, cmd_recover, "finish runs after a crash; compact them" },
     { "help", REST, cmd_help, "this text, or that of a verb" },
 };
