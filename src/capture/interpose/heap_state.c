@@ -179,7 +179,7 @@ static struct heap_process_row *new_process_row(uint64_t inherited)
     if (!p)
         return NULL;
     p->flags = allocator_flags | (inherited ? HEAP_FORKED : 0) |
-               (heap->events ? HEAP_EVENTS : 0) |
+               (heap->events ? HEAP_EVENTS | HEAP_EVENT_ZONES : 0) |
                (heap->events == 2 ? HEAP_EVENT_STACKS : 0);
     p->allocator = text(allocator_path);
     p->start_ticks = ticks_now();

@@ -73,10 +73,11 @@ static int print_lines(const struct strmap *lines, FILE *out)
     return 0;
 }
 
-int export_folded(const struct run *run, FILE *out, struct export_totals *ret_totals)
+int export_folded(const struct export_job *job, struct export_totals *ret_totals)
 {
     struct stacks *s;
-    int rc = stacks_open(run->dir, &s);
+    FILE *out = job->out;
+    int rc = stacks_open(job->run->dir, &s);
     if (rc < 0)
         return rc == -ENOENT ? SONDE_E_NOTFOUND : rc;
     struct folded f = { .stacks = s, .line = BUF_INIT };
