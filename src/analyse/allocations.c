@@ -197,9 +197,12 @@ static void add_process_row(struct alloc_reader *r, struct alloc_process *p)
     all->samples_lost += row->samples_lost;
     all->events += count_events(r);
     all->events_lost += row->events_lost;
-    if (row->flags & HEAP_NO_USABLE) {
+    all->counts_only |= (row->flags & HEAP_COUNTS_ONLY) != 0;
+    if (row->flags & (HEAP_NO_USABLE | HEAP_COUNTS_ONLY)) {
         p->live_bytes = NAN;
         p->peak_bytes = 0;
+        if (all->counts_only)
+            all->live_bytes = NAN;
         return;
     }
     /* What a child inherited is its parent's. */

@@ -150,7 +150,18 @@ static int read_series(struct source *s)
 /* ---- Processes and gaps -------------------------------------------------------------- */
 
 /* In the order of enum monitor_total of the writer. */
-enum { CPU_S, PEAK_RSS_MB, PEAK_PRIVATE_MB, READ, WRITTEN, DISK_READ, DISK_WRITTEN };
+enum {
+    CPU_S,
+    PEAK_RSS_MB,
+    PEAK_PRIVATE_MB,
+    READ,
+    WRITTEN,
+    DISK_READ,
+    DISK_WRITTEN,
+    THREADS,
+    VOLUNTARY,
+    INVOLUNTARY
+};
 
 static double total(const struct monitor_process_row *row, unsigned what, double unit)
 {
@@ -184,6 +195,8 @@ static int add_process(struct source *s, const struct monitor_process_row *row)
         .written_mb = total(row, WRITTEN, mib),
         .disk_read_mb = total(row, DISK_READ, mib),
         .disk_written_mb = total(row, DISK_WRITTEN, mib),
+        .voluntary_switches = total(row, VOLUNTARY, 1),
+        .involuntary_switches = total(row, INVOLUNTARY, 1),
         .end_known = row->end & MONITOR_EXIT_KNOWN,
         .end_status = (int)(row->end & 0xffff),
     };

@@ -50,6 +50,8 @@ enum heap_flags {
     HEAP_FORKED = 16,       /* began as a fork: has inherited live bytes */
     HEAP_EVENT_STACKS = 32, /* … with the site of each */
     HEAP_EVENT_ZONES = 64,  /* … and with the zone, where there is no site */
+    HEAP_COUNTS_ONLY = 128, /* calls and bytes asked for: no freed or live bytes, no
+                             * sites */
 };
 
 struct heap_process_row {

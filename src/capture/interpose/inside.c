@@ -311,7 +311,8 @@ static uint32_t join(void)
     inside_busy++;
     const uint32_t n = take_number();
     self.number = n + 1;
-    self.tid = (uint32_t)syscall(SYS_gettid);
+    if (!inside_sealed)
+        self.tid = (uint32_t)syscall(SYS_gettid);
     if (n < INSIDE_THREADS) {
         watch_exit();
         follow_lane();

@@ -35,7 +35,10 @@ static void put_totals(struct page *page, const struct allocations *a)
         flow_put(&flow, "at most %s at once%s",
                  human_bytes(peak, (double)a->peak_bytes),
                  a->process_count > 1 ? " in one process" : "");
-    flow_put(&flow, "%s at the end", human_bytes(live, a->live_bytes));
+    if (isfinite(a->live_bytes))
+        flow_put(&flow, "%s at the end", human_bytes(live, a->live_bytes));
+    if (a->counts_only)
+        flow_put(&flow, "no call sites, no live bytes (--no-sites)");
     flow_end(&flow);
 }
 
