@@ -73,7 +73,12 @@ export_fn export_chrome;
 export_fn export_csv;
 export_fn export_folded;
 export_fn export_jsonl;
+export_fn export_otlp;
+export_fn export_perfetto;
+export_fn export_pprof;
+export_fn export_prometheus;
 export_fn export_skeleton;
+export_fn export_speedscope;
 
 /* ---- For exporters ---- */
 

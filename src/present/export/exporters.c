@@ -8,14 +8,27 @@
 enum {
     TABLES = BIT(EXPORT_ZONES) | BIT(EXPORT_MONITORS) | BIT(EXPORT_ALLOC_EVENTS) |
              BIT(EXPORT_IO_EVENTS),
+    PATHS = BIT(EXPORT_ZONES) | BIT(EXPORT_STACKS) | BIT(EXPORT_PYTHON) |
+            BIT(EXPORT_ALLOCATIONS),
 };
 
 const struct exporter exporters[] = {
     { "chrome", "json", export_chrome,
       "Chrome trace events: ui.perfetto.dev, chrome://tracing", 0, EXPORT_ALL, false },
+    { "perfetto", "pftrace", export_perfetto,
+      "the same in Perfetto's own form, half the size", 0, EXPORT_ALL, true },
+    { "speedscope", "speedscope.json", export_speedscope,
+      "flame graphs over time: www.speedscope.app", PATHS, EXPORT_ZONES, false },
+    { "pprof", "pb.gz", export_pprof, "profiles for go tool pprof, Pyroscope", PATHS,
+      EXPORT_STACKS, true },
     { "folded", "folded", export_folded,
-      "sampled stacks with their counts, for flame graphs", BIT(EXPORT_STACKS),
+      "call paths with their weights, one a line, for flame graphs", PATHS,
       EXPORT_STACKS, false },
+    { "otlp", "json", export_otlp,
+      "OpenTelemetry (OTLP/HTTP JSON): zones as spans, monitors as metrics",
+      BIT(EXPORT_ZONES) | BIT(EXPORT_MONITORS), EXPORT_ZONES, false },
+    { "prometheus", "prom", export_prometheus,
+      "the report's numbers as Prometheus text", 0, EXPORT_ALL, false },
     { "jsonl", "jsonl", export_jsonl, "every single zone, one JSON object a line",
       TABLES, EXPORT_ZONES, false },
     { "csv", "csv", export_csv, "the same as a table; without --what the operations",
