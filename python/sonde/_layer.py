@@ -79,11 +79,18 @@ def start(package: str) -> None:
         )
     except OSError:
         pass
+    _tell_rank()
     from . import _imports
 
     _imports.watch({"torch": _torch_came})
     _imports.offer(package)
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _tell_rank() -> None:
+    rank, size = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+    if rank and size and rank.isdigit() and size.isdigit():
+        note("rank", rank=int(rank), world_size=int(size))
 
 
 def _torch_came(torch: Any) -> None:

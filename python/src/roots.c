@@ -27,7 +27,7 @@ static __thread int evaluating __attribute__((tls_model("initial-exec")));
 static ternaryfunc
     plain_call; /* what the slot holds for every class written in Python */
 static initproc plain_init;
-static PyObject *describe, *grad_enabled; /* callables from Python */
+static PyObject *describe, *grad_enabled, *first_call; /* callables from Python */
 static PyObject *text_training, *text_parameters, *text_modules;
 static unsigned long long counts[KINDS];
 
@@ -38,6 +38,7 @@ static struct known {
     PyObject *type;  /* address only */
     PyObject *alive; /* weak reference */
     struct sonde_site *sites[KINDS];
+    bool told;
 } table[TYPES];
 
 static struct known *place_of(PyObject *type)
@@ -123,6 +124,16 @@ static enum kind kind_of(PyObject *self)
 
 /* ---- The slots -------------------------------------------------------------------- */
 
+/* When a class's first call as a root is over: its module has its final shape then. */
+static void tell_first(PyObject *self)
+{
+    struct known *k = place_of((PyObject *)Py_TYPE(self));
+    if (SONDE_LIKELY_(k->told || k->type != (PyObject *)Py_TYPE(self)))
+        return;
+    k->told = true;
+    tell(first_call, self, "the first call of a module");
+}
+
 static PyObject *root_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     const enum kind kind = kind_of(self);
@@ -135,6 +146,8 @@ static PyObject *root_call(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject *answer = plain_call(self, args, kwargs);
     end_zone(site);
     torch_alone = 0;
+    if (answer)
+        tell_first(self);
     return answer;
 }
 
@@ -213,23 +226,26 @@ PyObject *py_watch_modules(PyObject *module, PyObject *type)
     return new_ref(call ? Py_True : Py_False);
 }
 
-/* module_zones(describe, grad_enabled, base): how to name zones; what torch says of
- * gradients; torch.nn.Module, whose slots are those of any class written in Python. */
+/* module_zones(describe, first_call, grad_enabled, base): how to name zones; who is told
+ * of a class's first call; what torch says of gradients; torch.nn.Module, whose slots are
+ * those of any class written in Python. */
 PyObject *py_module_zones(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *how, *enabled, *base;
-    if (!PyArg_ParseTuple(args, "OOO!", &how, &enabled, &PyType_Type, &base))
+    PyObject *how, *first, *enabled, *base;
+    if (!PyArg_ParseTuple(args, "OOOO!", &how, &first, &enabled, &PyType_Type, &base))
         return NULL;
     plain_call = (ternaryfunc)PyType_GetSlot((PyTypeObject *)base, Py_tp_call);
     plain_init = (initproc)PyType_GetSlot((PyTypeObject *)base, Py_tp_init);
     if (plain_call == module_call || !plain_init)
         plain_call = NULL; /* cannot be: called twice for one class */
-    PyObject *old[] = { describe, grad_enabled };
+    PyObject *old[] = { describe, grad_enabled, first_call };
     describe = new_ref(how);
     grad_enabled = new_ref(enabled);
+    first_call = new_ref(first);
     Py_XDECREF(old[0]);
     Py_XDECREF(old[1]);
+    Py_XDECREF(old[2]);
     return new_none();
 }
 

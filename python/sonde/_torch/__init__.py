@@ -16,6 +16,11 @@ _PARTS = ("phases", "ranges", "steps", "loader")
 def install(torch: Any) -> None:
     from importlib import import_module
 
+    version = getattr(torch, "version", None)
+    _layer.note(
+        "torch", version=str(torch.__version__), cuda=getattr(version, "cuda", None)
+    )
+
     for name in _PARTS:
         try:
             import_module(f"{__name__}.{name}").install(torch)

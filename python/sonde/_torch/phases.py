@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _layer, _sonde
+from . import models
 
 COMPONENT = "torch"
 
@@ -63,7 +64,9 @@ def _plain_init_subclass(module: type) -> Any:
 
 def _modules(torch: Any) -> None:
     module = torch.nn.Module
-    _sonde.module_zones(_describe, torch._C.is_grad_enabled, module)
+    _sonde.module_zones(
+        _describe, models.first_call, torch._C.is_grad_enabled, module
+    )
     _watch_tree(module, set())
     _watch_new_classes(module)
 
