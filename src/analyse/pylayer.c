@@ -252,6 +252,22 @@ static void find_without(struct report *r)
         l->why_without = why_without(&r->run->meta);
 }
 
+/* Where processes tell their ranks, one that does not (a launcher) has none. */
+static void set_ranks(struct report *r)
+{
+    const struct py_layer *l = &r->layer;
+    bool told = false;
+    for (size_t i = 0; i < l->interpreter_count; i++)
+        told |= l->interpreters[i].rank >= 0;
+    for (size_t i = 0; told && i < r->process_count; i++) {
+        struct report_process *p = &r->processes[i];
+        p->rank = -1;
+        for (size_t k = 0; k < l->interpreter_count; k++)
+            if (l->interpreters[k].pid == p->pid)
+                p->rank = l->interpreters[k].rank;
+    }
+}
+
 int pylayer_read(struct report *r)
 {
     struct buf path = BUF_INIT, text = BUF_INIT;
@@ -261,12 +277,7 @@ int pylayer_read(struct report *r)
         take_lines(r, text.data, text.len);
     if (r->layer.model_count)
         qsort(r->layer.models, r->layer.model_count, sizeof *r->layer.models, by_size);
-    for (size_t i = 0; i < r->process_count; i++) {
-        struct report_process *p = &r->processes[i];
-        for (size_t k = 0; p->rank < 0 && k < r->layer.interpreter_count; k++)
-            if (r->layer.interpreters[k].pid == p->pid)
-                p->rank = r->layer.interpreters[k].rank;
-    }
+    set_ranks(r);
     const int rc = path.error == -ENOMEM || text.error == -ENOMEM ? -ENOMEM : 0;
     buf_release(&path);
     buf_release(&text);
