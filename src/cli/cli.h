@@ -24,9 +24,11 @@ int cmd_export(int argc, char **argv);
 int cmd_flops(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_model(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_scale(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 

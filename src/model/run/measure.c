@@ -97,12 +97,14 @@ static int run_once(struct refnet *net, const struct batch *batch,
 {
     double loss;
     struct part_time kept[PART_COUNT];
+    const struct part_time pairs = net->pairs;
     memcpy(kept, net->times, sizeof kept); /* inference is not among the parts' times */
     net->training = false;
     const double start = now_ms();
     int rc = refnet_forward(net, batch, &loss);
     ret_ms[PASS_INFERENCE] = now_ms() - start;
     memcpy(net->times, kept, sizeof kept);
+    net->pairs = pairs;
     net->training = true;
     sonde_step();
     const double begin = now_ms();
