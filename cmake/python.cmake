@@ -48,7 +48,7 @@ function(add_extension target include suffix folder)
     add_library(${target} MODULE ${extension_sources})
     target_include_directories(${target} SYSTEM PRIVATE ${include})
     # Nothing of ours is anybody else's business: the module's init function is exported.
-    target_link_libraries(${target} PRIVATE sonde_static)
+    target_link_libraries(${target} PRIVATE sonde_static sonde_model)
     target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME _sonde
         SUFFIX ${suffix} LIBRARY_OUTPUT_DIRECTORY ${folder})
