@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         estimate_mpnn_flops,
         estimate_pe_flops,
         estimate_pe_storage,
+        estimate_training_memory,
         padding_waste,
     )
     from ._flops import Flops, FlopCounter, count_flops, count_parameters, flops
@@ -117,7 +118,7 @@ _LATER = {
     **dict.fromkeys(
         "FLOPsEstimate FLOPsEstimator estimate_attention_flops estimate_attention_memory "
         "estimate_ffn_flops estimate_linear_flops estimate_model_flops estimate_mpnn_flops "
-        "estimate_pe_flops estimate_pe_storage padding_waste".split(),
+        "estimate_pe_flops estimate_pe_storage estimate_training_memory padding_waste".split(),
         "_estimate",
     ),
     **dict.fromkeys(

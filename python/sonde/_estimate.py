@@ -163,6 +163,52 @@ def estimate_pe_storage(
     return {ours: storage[key] / MIB for ours, key in names.items()}
 
 
+def estimate_training_memory(
+    num_nodes: int = 500,
+    num_edges: Optional[int] = None,
+    hidden_dim: int = 256,
+    num_layers: int = 6,
+    num_heads: int = 8,
+    ffn_dim: int = 0,
+    batch_size: int = 1,
+    mpnn_type: str = "gin",
+    optimizer: str = "adamw",
+    **more: Any,
+) -> dict[str, float]:
+    """MiB that a training step of such a graph transformer takes in torch, without running
+    it: parameters, optimizer state, activations, and `peak`, the most there is at once.
+
+    The peak is reached as the backward pass enters the last attention layer: everything
+    saved is there, and two more of its matrices (the gradients of probabilities and
+    scores); or in the optimizer's update, where gradients and a temporary copy stand
+    beside the state. Gradients are made anew each step (zero_grad's default).
+    """
+    states = {"sgd": 0, "sgd_momentum": 1, "adam": 2, "adamw": 2}
+    if optimizer not in states:
+        raise ValueError(f"there is no optimizer '{optimizer}': {', '.join(states)}")
+    cost = estimate_model_flops(
+        num_nodes, num_edges, hidden_dim, num_layers, num_heads, ffn_dim, batch_size,
+        mpnn_type=mpnn_type, **more,
+    )  # fmt: skip
+    total = cost.details["total"]
+    weights = 4.0 * cost.parameters
+    saved = 4.0 * total["saved"]
+    matrices = 4.0 * total["attention"] / num_layers
+    flowing = 4.0 * 4 * num_nodes * batch_size * hidden_dim
+    held = weights * (1 + states[optimizer])
+    backward = held + saved + 2 * matrices + flowing
+    update = held + 2 * weights
+    parts = {
+        "parameters": weights,
+        "gradients": weights,
+        "optimizer_state": weights * states[optimizer],
+        "activations": saved,
+        "attention_matrices": 4.0 * total["attention"],
+        "peak": max(backward, update),
+    }
+    return {name: value / MIB for name, value in parts.items()}
+
+
 def padding_waste(num_nodes: Any) -> dict[str, float]:
     """What part of the work on a batch padded to its largest graph is for nothing: of
     rows, and of pairs of nodes."""

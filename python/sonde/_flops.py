@@ -314,6 +314,20 @@ def _torch_sparse(args: tuple, kwargs: dict, out: Any) -> Counted:
     return edges * (int(matrix[-1].shape[-1]) if matrix else 1), 0
 
 
+def _trilinear(args: tuple, kwargs: dict, out: Any) -> Counted:
+    """nn.Bilinear: a sum over products of three tensors spread over each other."""
+    import torch
+
+    shapes = []
+    for tensor, spread in zip(args[:3], args[3:6]):
+        shape = list(tensor.shape)
+        for dim in sorted(spread):
+            shape.insert(dim, 1)
+        shapes.append(tuple(shape))
+    terms = math.prod(torch.broadcast_shapes(*shapes))
+    return terms, terms
+
+
 def _none(args: tuple, kwargs: dict, out: Any) -> Counted:
     return 0, 0
 
@@ -328,6 +342,7 @@ RULES: dict[str, Rule] = {
     **_names("linear mkldnn_linear _mkl_linear", _linear),
     **_names("convolution _convolution mkldnn_convolution cudnn_convolution", _convolution),
     "convolution_backward": _convolution_backward,
+    "_trilinear": _trilinear,
     **_names(
         "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
         "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
@@ -425,7 +440,7 @@ RULES: dict[str, Rule] = {
     # Nothing is computed: views, copies, memory, look-ups.
     **_names(
         "view _unsafe_view reshape _reshape_alias transpose t permute expand slice select "
-        "squeeze unsqueeze as_strided unbind split split_with_sizes chunk narrow movedim "
+        "squeeze unsqueeze as_strided unbind split split_with_sizes unsafe_split unsafe_split_with_sizes unsafe_chunk chunk narrow movedim "
         "detach alias clone copy _to_copy lift_fresh lift_fresh_copy lift empty "
         "empty_like empty_strided new_empty new_empty_strided zeros zeros_like new_zeros ones "
         "ones_like new_ones full full_like new_full fill zero resize set cat stack arange "
@@ -449,6 +464,10 @@ RULES: dict[str, Rule] = {
         _none,
     ),
 }  # fmt: skip
+
+
+# Operators about the program, not of it.
+BOOKKEEPING = {"profiler", "debugprims"}
 
 
 def _base_name(func: Any) -> tuple[str, str]:
@@ -512,6 +531,8 @@ class FlopCounter:
 
     def count(self, func: Any, args: tuple, kwargs: dict, out: Any) -> None:
         space, name = _base_name(func)
+        if space in BOOKKEEPING:
+            return
         label = name if space in ("aten", "prim", "prims") else f"{space}::{name}"
         rule = RULES.get(name)
         made = _elements(out)

@@ -83,7 +83,7 @@ def cases():
         ("linear over sequences", nn.Linear(8, 4), (torch.randn(2, 5, 8),), 2 * 5 * 32, 2 * 5 * 64),
         ("mlp", nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10)),
          (torch.randn(32, 784),), 32 * (784 * 512 + 5120), 32 * (2 * 784 * 512 + 3 * 5120)),
-        ("bilinear", nn.Bilinear(6, 7, 3), (torch.randn(4, 6), torch.randn(4, 7)), None, None),
+        ("bilinear", nn.Bilinear(6, 7, 3), (torch.randn(4, 6), torch.randn(4, 7)), 4 * 3 * 6 * 7, None),
         ("conv1d", nn.Conv1d(4, 8, 3), (torch.randn(2, 4, 20),), 2 * 18 * 8 * 12, None),
         ("conv2d", conv(3, 64, 7, 2, 3, bias=False), (torch.randn(1, 3, 64, 64),),
          32 * 32 * 64 * 147, 2 * 32 * 32 * 64 * 147),
