@@ -33,7 +33,7 @@ struct model_options {
     const char *name, *output, *dataset, *device;
     struct option_list profile;
     uint64_t runs, warmup, budget_ns, threads;
-    bool json, quiet;
+    bool json, quiet, cpu_time;
 };
 
 #define FIELD(name) offsetof(struct model_options, name)
@@ -59,6 +59,9 @@ static const struct option options[] = {
       .help = "of the matrix products (default: one per core)" },
     { "device", 0, OPTION_TEXT, FIELD(device), .value = "NAME",
       .help = "torch models: cpu or cuda (default: cuda where there is one)" },
+    { "cpu-time", 0, OPTION_FLAG, FIELD(cpu_time),
+      .help =
+          "measure processor time, not wall time: for busy machines, with --threads 1" },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "print JSON" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
       .help = "write there instead of to the terminal" },
@@ -171,7 +174,8 @@ static bool fits(const struct plan *plan)
     char needed[HUMAN_LEN], there[HUMAN_LEN];
     if (!(plan->total > 0.8 * available))
         return true;
-    cli_error("a training step would take %s, %s is free: choose smaller sizes, or "
+    cli_error("a training step would take %s, more than 80 %% of the %s that are free: "
+              "choose smaller sizes, or "
               "--profile flops, which runs nothing",
               human_bytes(needed, plan->total), human_bytes(there, available));
     return false;
@@ -186,6 +190,7 @@ static bool measure(const struct model_options *o, const struct model_config *c,
         .warmup = o->warmup,
         .budget_s = (double)o->budget_ns / 1e9,
         .threads = (int)o->threads,
+        .cpu_time = o->cpu_time,
         .peaks_s = roof ? 1 : 0,
         .dataset = o->dataset,
     };
@@ -213,9 +218,9 @@ static struct scaling *scale(const struct model_options *o,
         p->base.graph_nodes = p->base.graph_edges = NULL;
         p->base.edges = axis == AXIS_NODES ? 0 : p->base.edges;
         p->count = scale_default_sizes(axis, p->sizes);
-        p->measure = (struct measure_options){ .runs = 5,
-                                               .warmup = 1,
-                                               .threads = (int)o->threads };
+        p->measure = (struct measure_options){
+            .runs = 5, .warmup = 1, .threads = (int)o->threads, .cpu_time = o->cpu_time
+        };
         p->budget_s = (double)o->budget_ns / 1e9;
         p->memory_bytes = NAN;
         p->progress = progress_point;

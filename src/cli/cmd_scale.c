@@ -18,7 +18,7 @@ struct scale_args {
     struct model_args model;
     const char *family, *output, *plot;
     uint64_t runs, warmup, budget_ns, threads, memory;
-    bool json, quiet;
+    bool json, quiet, cpu_time;
 };
 
 #define FIELD(name) offsetof(struct scale_args, name)
@@ -40,6 +40,9 @@ static const struct option options[] = {
       .help = "use no more than this (default: what is free)" },
     { "plot", 0, OPTION_TEXT, FIELD(plot), .value = "FILE.svg",
       .help = "also draw the curves" },
+    { "cpu-time", 0, OPTION_FLAG, FIELD(cpu_time),
+      .help =
+          "measure processor time, not wall time: for busy machines, with --threads 1" },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "print JSON" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
       .help = "write there instead of to the terminal" },
@@ -118,7 +121,8 @@ static bool prepare(const struct scale_args *a, int argc, char **argv,
         return false;
     ret->measure = (struct measure_options){ .runs = a->runs,
                                              .warmup = a->warmup,
-                                             .threads = (int)a->threads };
+                                             .threads = (int)a->threads,
+                                             .cpu_time = a->cpu_time };
     ret->budget_s = (double)a->budget_ns / 1e9;
     ret->memory_bytes = a->memory ? (double)a->memory : NAN;
     return true;

@@ -145,7 +145,8 @@ static bool fits_memory(struct scale_point *p, double available)
     char needed[HUMAN_LEN], there[HUMAN_LEN];
     if (!(p->plan.total > MEMORY_SHARE * available)) /* NaN: nothing known, try */
         return true;
-    (void)snprintf(p->note, sizeof p->note, "skipped: would take %s, %s is free",
+    (void)snprintf(p->note, sizeof p->note,
+                   "skipped: would take %s, more than 80 %% of the %s that are free",
                    human_bytes(needed, p->plan.total), human_bytes(there, available));
     return false;
 }

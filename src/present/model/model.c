@@ -151,6 +151,8 @@ static void put_memory(struct json_writer *w, const struct model_answer *a)
                a->measured->tape_bytes + a->measured->parameter_bytes);
         put_mb(w, "predicted_mb", a->plan->total - a->plan->data);
     }
+    if (a->plan) /* of `sonde model`'s own net, its data included */
+        put_mb(w, "step_mb", a->plan->total);
     put_mb(w, "total_mb", m->total);
     put_mb(w, "inference_mb", a->inference.total);
     json_key(w, "breakdown");
