@@ -231,6 +231,6 @@ void refpart_end(struct part_clock *clock)
     struct part_time *time = &clock->net->times[clock->part];
     *(clock->backward
           ? &time->backward_ns
-          : &time->forward_ns) += moment_ns(CLOCK_MONOTONIC) - clock->start_ns;
+          : &time->forward_ns) += moment_ns(clock->net->clock) - clock->start_ns;
     sonde_end(clock->site);
 }

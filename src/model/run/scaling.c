@@ -241,7 +241,11 @@ static void find_largest(const struct scale_options *o, struct scaling *s)
         else
             high = middle;
     }
-    s->has_largest = low > 0;
+    struct scale_point next = { .at.size = high * unit };
+    char unused[CONFIG_ERROR_LEN];
+    next.config = moved(o, next.at);
+    /* Where the next size is no size at all, memory is not what ends it. */
+    s->has_largest = low > 0 && config_check(&next.config, unused) == 0;
     s->largest = low * unit;
 }
 
