@@ -245,12 +245,26 @@ def _encoder_layer(args: tuple, kwargs: dict, out: Any) -> Counted:
     )
 
 
-def _rnn_weights(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _recurrent(weights: Any, x: Any, passes: int, out: Any) -> Counted:
     """Fused recurrent layers: every weight is used once per step and sequence."""
-    x = args[0]
-    weights = sum(int(w.numel()) for w in _tensors(list(args[1:])) if w.dim() == 2)
-    steps = int(math.prod(x.shape[:-1]))
-    return steps * weights, _elements(out)
+    used = sum(int(w.numel()) for w in _tensors(weights) if w.dim() == 2)
+    return passes * int(math.prod(x.shape[:-1])) * used, _elements(out)
+
+
+def _cudnn_rnn(args: tuple, kwargs: dict, out: Any) -> Counted:
+    return _recurrent(args[1], args[0], 1, out)
+
+
+def _cudnn_rnn_backward(args: tuple, kwargs: dict, out: Any) -> Counted:
+    return _recurrent(args[1], args[0], 2, out)
+
+
+def _mkldnn_rnn(args: tuple, kwargs: dict, out: Any) -> Counted:
+    return _recurrent(list(args[1:3]), args[0], 1, out)  # then biases and states
+
+
+def _mkldnn_rnn_backward(args: tuple, kwargs: dict, out: Any) -> Counted:
+    return _recurrent(list(args[1:3]), args[0], 2, out)
 
 
 def _each(operations: int, of: int = -1) -> Rule:
@@ -361,7 +375,10 @@ RULES: dict[str, Rule] = {
     ),
     "_native_multi_head_attention": _native_attention,
     "_transformer_encoder_layer_fwd": _encoder_layer,
-    **_names("_cudnn_rnn mkldnn_rnn_layer _thnn_fused_lstm_cell _thnn_fused_gru_cell", _rnn_weights),
+    "_cudnn_rnn": _cudnn_rnn,
+    "_cudnn_rnn_backward": _cudnn_rnn_backward,
+    "mkldnn_rnn_layer": _mkldnn_rnn,
+    "mkldnn_rnn_layer_backward": _mkldnn_rnn_backward,
     # Sparse and graph operators.
     **_names(
         "_sparse_mm _sparse_addmm sparse_sampled_addmm _spmm spmm sspaddmm hspmm "
@@ -404,6 +421,9 @@ RULES: dict[str, Rule] = {
              "where masked_fill bitwise_and bitwise_or bitwise_not bitwise_xor logical_and "
              "logical_or logical_not logical_xor eq ne lt le gt ge isnan isinf nan_to_num "
              "_add_relu floor_divide true_divide copysign hypot", _each(1)),
+    # The products are apart; gates are four activations and a few sums.
+    **_names("_thnn_fused_lstm_cell _thnn_fused_gru_cell _thnn_fused_lstm_cell_backward_impl "
+             "_thnn_fused_gru_cell_backward", _reduction(SMOOTH)),
     **_names("addcmul addcdiv _fused_dropout native_dropout", _first(2)),
     **_names("native_dropout_backward", _each(2)),
     **_names("bernoulli normal uniform random exponential rand_like randn_like rand randn "

@@ -1,5 +1,8 @@
 """Formulas by name, and counting what torch runs."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 import sonde
@@ -51,6 +54,38 @@ def test_memory_estimates():
 def test_impossible_sizes_are_errors(call):
     with pytest.raises(ValueError):
         call()
+
+
+REFERENCE = json.loads(Path(__file__).with_name("h200_reference.json").read_text())
+
+
+@pytest.mark.parametrize("entry", REFERENCE["memory"], ids=lambda e: str(e["config"]))
+def test_gpu_memory_is_predicted_within_15_percent(entry):
+    """Measured by torch's allocator on an H200 (bench/device_model.py)."""
+    predicted = sonde.estimate_training_memory(**entry["config"])
+    assert predicted["peak"] == pytest.approx(entry["measured_mb"], rel=0.15)
+
+
+# Where torch's own counter is not ours, and why.
+DIFFERENCES = {
+    "bilinear": "torch has no formula for it",
+    "depthwise": "torch forgets the groups in the backward pass",
+    "grouped": "torch forgets the groups in the backward pass",
+    "encoder layer": "on CPU torch has no formula for the fused attention",
+    "lstm": "torch has no formula for fused recurrent layers",
+    "sparse graph convolution": "torch counts none of the sparse product forward, a dense one backward",
+}
+
+
+@pytest.mark.parametrize("device", ["counters", "counters_cpu"])
+def test_torch_s_own_counter_agrees_or_is_known_not_to(device):
+    """torch 2.11's FlopCounterMode beside ours, on the twenty modules below."""
+    rows = REFERENCE[device]
+    assert len(rows) == 20
+    for row in rows:
+        same = all(row[f"ours_{k}"] == row[f"torch_{k}"] for k in ("forward", "both"))
+        assert same or row["module"] in DIFFERENCES, row
+    assert sum(r["ours_both"] == r["torch_both"] for r in rows) >= 14
 
 
 torch = pytest.importorskip("torch")

@@ -12,7 +12,7 @@ _sonde_runs() {
 }
 
 _sonde() {
-    local verbs='run report top attach list show export recover bench demo doctor help'
+    local verbs='run report top attach list show export recover bench demo doctor flops model scale help'
     local current=${COMP_WORDS[COMP_CWORD]}
     local verb=${COMP_WORDS[1]}
     local i
