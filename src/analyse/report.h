@@ -15,6 +15,7 @@
 #include "analyse/allocations.h"
 #include "analyse/functions.h"
 #include "analyse/io.h"
+#include "analyse/loaders.h"
 #include "analyse/monitors.h"
 #include "analyse/alerts.h"
 #include "analyse/hangs.h"
@@ -122,6 +123,7 @@ struct report {
     struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
     struct io_report io;       /* files and sockets */
+    struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
     struct provenance *provenance;
     size_t provenance_count;

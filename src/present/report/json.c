@@ -342,6 +342,7 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     static const char *const groups[] = { "gpu", "cost", NULL };
     fields_of_python(w, r);
     fields_of_io(w, r);
+    fields_of_loaders(w, r);
     field_nulls(w, groups);
     field_empty_array(w, "bottlenecks");
     field_empty_array(w, "recommendations");
