@@ -4,7 +4,7 @@
 #   optimizer_steps 30
 #   epochs 3
 #   samples 960
-#   phases data_loading forward backward gradient optimizer
+#   phases data_loading forward backward optimizer
 #   absent evaluation checkpoint
 """torch.compile(fullgraph=True): one graph, compiled once; the last line counts them."""
 import torch

@@ -5,8 +5,8 @@
 #   epochs 2
 #   samples 128
 #   ranks 2
-#   phases data_loading forward backward gradient optimizer checkpoint
-#   larger backward 1 gradient    it also waits for the other rank
+#   phases data_loading forward backward optimizer checkpoint
+#   larger backward 1 optimizer    it also waits for the other rank
 """DistributedDataParallel on CPUs: torchrun --nproc_per_node=2 ddp_gloo.py"""
 import io
 import os

@@ -3,8 +3,8 @@
 #   optimizer_steps 48            discriminator and generator
 #   epochs 3
 #   samples 768
-#   phases data_loading forward backward gradient optimizer evaluation
-#   larger backward 1 gradient
+#   phases data_loading forward backward optimizer evaluation
+#   larger backward 1 optimizer
 """A small GAN: discriminator and generator, each with its optimizer."""
 import argparse
 

@@ -4,7 +4,7 @@
 #   epochs 1
 #   samples 192
 #   workers 2
-#   phases data_loading forward backward gradient optimizer
+#   phases data_loading forward backward optimizer
 #   absent evaluation checkpoint
 #   larger data_loading 2 forward     workers wait 4 ms for every record
 """Stream records from "a remote store" with an IterableDataset and two workers."""

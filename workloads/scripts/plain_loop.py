@@ -3,7 +3,7 @@
 #   optimizer_steps 36
 #   epochs 3
 #   samples 1152
-#   phases data_loading forward backward gradient optimizer evaluation checkpoint
+#   phases data_loading forward backward optimizer evaluation checkpoint
 #   larger data_loading 2 optimizer   each sample is "decoded" for 1 ms
 """Train a small classifier on synthetic digits."""
 import argparse

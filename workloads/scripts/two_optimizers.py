@@ -1,7 +1,7 @@
 # Truth (tests/system/test_training_scripts.py reads it):
-#   steps 40                      no loader: between steps of the first optimizer
+#   steps 39                      no loader: between the 40 steps of the first optimizer
 #   optimizer_steps 80            two of them each time
-#   phases forward backward gradient optimizer
+#   phases forward backward optimizer
 #   absent data_loading evaluation checkpoint
 """Factorise a rating matrix: embeddings with SparseAdam, the rest with Adam, no loader."""
 import torch

@@ -3,7 +3,7 @@
 #   optimizer_steps 22
 #   epochs 3                      two whole, one broken off
 #   samples 352
-#   phases data_loading forward backward gradient optimizer evaluation checkpoint
+#   phases data_loading forward backward optimizer evaluation checkpoint
 #   larger evaluation 2 optimizer     4 validations of 10 batches, 5 ms of waiting each
 """Train for a number of iterations; validate and save every few of them."""
 import io
