@@ -5,7 +5,6 @@
 #   samples 320
 #   phases data_loading forward backward gradient optimizer
 #   absent evaluation checkpoint
-#   larger forward 1 gradient
 """Mixed precision: float16 with a GradScaler on CUDA, bfloat16 on CPU."""
 import torch
 from torch import nn

@@ -4,7 +4,6 @@
 #   epochs 3
 #   samples 768
 #   phases data_loading forward backward optimizer evaluation
-#   larger backward 1 optimizer
 """A small GAN: discriminator and generator, each with its optimizer."""
 import argparse
 

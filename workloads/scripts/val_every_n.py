@@ -4,7 +4,7 @@
 #   epochs 3                      two whole, one broken off
 #   samples 352
 #   phases data_loading forward backward optimizer evaluation checkpoint
-#   larger evaluation 2 optimizer     4 validations of 10 batches, 5 ms of waiting each
+#   larger evaluation 1 optimizer     4 validations of 10 batches
 """Train for a number of iterations; validate and save every few of them."""
 import io
 import itertools
