@@ -78,9 +78,7 @@ class Config:
     track_file_operations: bool = _switch(True, "file calls", _IO_RUN_ONLY)
     track_network_operations: bool = _switch(True, "socket calls", _IO_RUN_ONLY)
     generate_reports: bool = _switch(True, "make the report at the end")
-    create_visualizations: bool = _switch(
-        True, "pictures", "comes with the HTML report"
-    )
+    create_visualizations: bool = _switch(True, "save report.html beside the run")
     export_to_json: bool = _switch(True, "save report.json beside the run")
     export_to_csv: bool = _switch(True, "save operations.csv beside the run")
 

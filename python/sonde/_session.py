@@ -198,6 +198,14 @@ class Session:
             report.to_json(self.directory / "report.json")
         if self.config.export_to_csv:
             report.to_csv(self.directory / "operations.csv")
+        if self.config.create_visualizations:
+            self._save_page(report, self.directory / "report.html")
+
+    def _save_page(self, report: Report, path: Path) -> None:
+        try:
+            report.to_html(path)
+        except _command.CommandError as error:
+            self.logger.debug("sonde: no page: %s", error)
 
     def __enter__(self) -> "Session":
         return self.start()
