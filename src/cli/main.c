@@ -35,6 +35,7 @@ static const struct verb {
     { "list", REST, cmd_list, "the runs kept here" },
     { "show", REST, cmd_show, "what is known about one run" },
     { "bench", REST, cmd_bench, "time a command over several runs" },
+    { "flops", REST, cmd_flops, "what a model costs, by formula" },
     { "export", REST, cmd_export, "a run's timeline for other tools" },
     { "import", REST, cmd_import, "make runs of other tools' profiles" },
     { "recover", REST, cmd_recover, "finish runs after a crash; compact them" },
