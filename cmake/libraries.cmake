@@ -7,6 +7,7 @@ pkg_check_modules(ZSTD IMPORTED_TARGET libzstd)
 pkg_check_modules(NCURSES IMPORTED_TARGET ncursesw)
 pkg_check_modules(DW IMPORTED_TARGET libdw libelf)
 pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3)
+pkg_check_modules(PCRE2 IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 
 add_library(sonde_libraries INTERFACE)
@@ -27,4 +28,8 @@ endif()
 if(SQLITE_FOUND) # the store: sonde log, search, trends, check
     target_link_libraries(sonde_libraries INTERFACE PkgConfig::SQLITE)
     target_compile_definitions(sonde_libraries INTERFACE SONDE_HAVE_SQLITE=1)
+endif()
+if(PCRE2_FOUND) # regular expressions in searches
+    target_link_libraries(sonde_libraries INTERFACE PkgConfig::PCRE2)
+    target_compile_definitions(sonde_libraries INTERFACE SONDE_HAVE_PCRE2=1)
 endif()

@@ -29,9 +29,9 @@ static int finish_facts(struct buf *json, struct arena *arena, struct experiment
         e->facts[kind] = arena_strndup(arena, json->data, json->len);
         e->facts_len[kind] = json->len;
     }
-    const int rc = json->error                             ? json->error
+    const int rc = json->error                        ? json->error
                    : json->len > 2 && !e->facts[kind] ? -ENOMEM
-                                                           : 0;
+                                                      : 0;
     buf_release(json);
     return rc;
 }
@@ -108,8 +108,8 @@ static int put_tags(const struct run_pair *pairs, size_t count, struct arena *ar
         struct buf shown = BUF_INIT;
         redact_env(&shown, pairs[i].key, pairs[i].value);
         fact_write(&json, pairs[i].key,
-                   &(struct value){ .type = VALUE_TEXT, .text = shown.data,
-                                    .len = shown.len });
+                   &(struct value){
+                       .type = VALUE_TEXT, .text = shown.data, .len = shown.len });
         buf_release(&shown);
     }
     return finish_facts(&json, arena, e, FACT_TAG);
@@ -148,8 +148,9 @@ static void over_cards(const struct report *r, const char *metric, double *ret_p
 
 static double phase_s(const struct report *r, int phase)
 {
-    return r->phases.has_main && r->phases.count[phase] ? r->phases.total_ns[phase] / 1e9
-                                                        : NAN;
+    return r->phases.has_main && r->phases.count[phase]
+               ? r->phases.total_ns[phase] / 1e9
+               : NAN;
 }
 
 static double training_s(const struct report *r)

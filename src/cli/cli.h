@@ -25,6 +25,7 @@ int cmd_log(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_search(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_store(int argc, char **argv);
 int cmd_top(int argc, char **argv);

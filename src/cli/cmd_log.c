@@ -73,13 +73,14 @@ static const struct command command = {
     .summary = "remember an experiment: parameters, results, tags",
     .options = options,
     .option_count = sizeof options / sizeof *options,
-    .more = "Numbers, true and false keep their type; anything else is text.\n\n"
-            "  sonde log --param lr=1e-3 --metric accuracy=0.93 --duration 12s\n"
-            "  sonde log --run @last --metric accuracy=0.93\n"
-            "  my_search | sonde log --jsonl -\n\n"
-            "A line: {\"params\": {\"lr\": 0.001}, \"metrics\": {\"accuracy\": 0.93},\n"
-            "\"duration_s\": 12, \"tags\": {…}, \"name\": …, \"series\": {\"loss\": [[1, "
-            "0.7], …]}}\n",
+    .more =
+        "Numbers, true and false keep their type; anything else is text.\n\n"
+        "  sonde log --param lr=1e-3 --metric accuracy=0.93 --duration 12s\n"
+        "  sonde log --run @last --metric accuracy=0.93\n"
+        "  my_search | sonde log --jsonl -\n\n"
+        "A line: {\"params\": {\"lr\": 0.001}, \"metrics\": {\"accuracy\": 0.93},\n"
+        "\"duration_s\": 12, \"tags\": {…}, \"name\": …, \"series\": {\"loss\": [[1, "
+        "0.7], …]}}\n",
 };
 
 /* ---- From the command line ---------------------------------------------------------- */
@@ -372,7 +373,8 @@ static int log_many(struct store *store, const struct log_options *o)
     if (b.bad > SHOWN_ERRORS)
         cli_error("… and %" PRIu64 " more lines with errors", b.bad - SHOWN_ERRORS);
     if (!o->quiet)
-        printf("%" PRIu64 " logged%s\n", b.logged, b.bad ? ", some lines left out" : "");
+        printf("%" PRIu64 " logged%s\n", b.logged,
+               b.bad ? ", some lines left out" : "");
     buf_release(&b.text);
     buf_release(&b.message);
     arena_release(&b.arena);

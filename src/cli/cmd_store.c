@@ -34,7 +34,8 @@ static const struct option options[] = {
       .help = "verify: build a damaged store anew" },
     { "dry-run", 0, OPTION_FLAG, FIELD(dry), .help = "gc: only say what would go" },
     { "runs", 0, OPTION_COUNT, FIELD(runs), .value = "N",
-      .help = "gc: keep at most N unnamed runs (default 50)", .env = "SONDE_KEEP_RUNS" },
+      .help = "gc: keep at most N unnamed runs (default 50)",
+      .env = "SONDE_KEEP_RUNS" },
     { "size", 0, OPTION_SIZE, FIELD(size), .value = "SIZE",
       .help = "gc: … and at most so much (default 20GiB)", .env = "SONDE_KEEP_SIZE" },
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
@@ -78,11 +79,16 @@ static int show_info(const struct store_options *o)
     const struct {
         const char *key;
         int64_t value;
-    } rows[] = { { "experiments", c.experiments }, { "runs", c.runs },
-                 { "trials", c.trials },           { "logs", c.logs },
-                 { "series", c.series },           { "profiles", c.profiles },
-                 { "baselines", c.baselines },     { "receipts", c.receipts },
-                 { "bytes", c.bytes },             { "schema", c.schema } };
+    } rows[] = { { "experiments", c.experiments },
+                 { "runs", c.runs },
+                 { "trials", c.trials },
+                 { "logs", c.logs },
+                 { "series", c.series },
+                 { "profiles", c.profiles },
+                 { "baselines", c.baselines },
+                 { "receipts", c.receipts },
+                 { "bytes", c.bytes },
+                 { "schema", c.schema } };
     struct json_writer w;
     if (o->json || o->format == FORMAT_JSON) {
         json_init_file(&w, stdout, JSON_STYLE_PRETTY);
@@ -188,7 +194,8 @@ static int collect(struct store_options *o)
     if (rc == 0)
         rc = keep_all(store, &added); /* nothing goes that has no record */
     if (rc == 0)
-        rc = retain_apply(store_directory(), &limits, store, o->dry, say_removed, o, &r);
+        rc = retain_apply(store_directory(), &limits, store, o->dry, say_removed, o,
+                          &r);
     store_close(store);
     if (rc < 0) {
         cli_error("nothing removed: %s", why.len ? why.data : error_text(rc));
@@ -352,8 +359,9 @@ static int config(const char *setting)
     struct store *store;
     if (strcmp(setting, "profiles=inside") != 0 &&
         strcmp(setting, "profiles=files") != 0)
-        return options_fail(&command, "settings are profiles=inside and profiles=files, "
-                                      "not '%s'",
+        return options_fail(&command,
+                            "settings are profiles=inside and profiles=files, "
+                            "not '%s'",
                             setting);
     if (!cli_store_open(STORE_WRITE, &store))
         return CLI_FAILED;
@@ -385,7 +393,8 @@ int cmd_store(int argc, char **argv)
         return add(argc - 2, argv + 2);
     if (strcmp(what, "config") == 0 && argc == 3)
         return config(argv[2]);
-    return options_fail(&command, "what about '%s'? (info, verify, gc, backup FILE, sql "
-                                  "QUERY, add DIR, config KEY=VALUE)",
+    return options_fail(&command,
+                        "what about '%s'? (info, verify, gc, backup FILE, sql "
+                        "QUERY, add DIR, config KEY=VALUE)",
                         what);
 }

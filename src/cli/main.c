@@ -32,6 +32,8 @@ static const struct verb {
     { "attach", REST, cmd_attach, "watch a program that already runs, then report" },
     { "list", REST, cmd_list, "the runs kept here" },
     { "show", REST, cmd_show, "what is known about one run" },
+    { "search", REST, cmd_search,
+      "find experiments by what they are and what they resemble" },
     { "log", REST, cmd_log, "remember an experiment: parameters, results, tags" },
     { "store", REST, cmd_store, "look after the store of experiments" },
     { "bench", REST, cmd_bench, "time a command over several runs" },

@@ -53,7 +53,9 @@ int core_find(const char *name, size_t len)
 
 void experiment_init(struct experiment *ret_experiment)
 {
-    *ret_experiment = (struct experiment){ .kind = "log", .exit_code = -1, .bytes = -1 };
+    *ret_experiment = (struct experiment){ .kind = "log",
+                                           .exit_code = -1,
+                                           .bytes = -1 };
     for (int i = 0; i < CORE_FIELDS; i++)
         ret_experiment->core[i] = NAN;
 }
@@ -230,9 +232,9 @@ static int read_facts(struct line *l, enum fact_kind kind)
     struct jread *r = &l->r;
     const struct jread start = *r;
     if (jread_next(r) != JREAD_OBJECT_BEGIN)
-        return r->token == JREAD_NULL ? 0
-                                      : complain(l, "\"%s\" must be an object",
-                                                 fact_kind_names[kind]);
+        return r->token == JREAD_NULL
+                   ? 0
+                   : complain(l, "\"%s\" must be an object", fact_kind_names[kind]);
     const char *begin = r->at - 1;
     bool plain = true;
     while (plain && jread_next(r) == JREAD_KEY) {
@@ -289,13 +291,14 @@ static int read_text(struct line *l, const char *what, const char **ret_text)
     return 0;
 }
 
-/* "2026-11-15T16:54:06Z", with a fraction or without, Z or an offset or neither (UTC). */
-static bool parse_iso(const char *text, int64_t *ret_ns)
+bool moment_parse(const char *text, int64_t *ret_ns)
 {
     struct tm tm = { 0 };
     const char *p = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
     if (!p)
         p = strptime(text, "%Y-%m-%d %H:%M:%S", &tm);
+    if (!p)
+        p = strptime(text, "%Y-%m-%d", &tm);
     if (!p)
         return false;
     int64_t ns = (int64_t)timegm(&tm) * 1000000000;
@@ -335,10 +338,11 @@ static int read_started(struct line *l)
     const int rc = read_text(l, "started", &text);
     if (rc < 0 || !text)
         return rc;
-    return parse_iso(text, &l->e->started_ns)
+    return moment_parse(text, &l->e->started_ns)
                ? 0
-               : complain(l, "\"started\" must be ISO 8601 or seconds since 1970, not '%s'",
-                          text);
+               : complain(
+                     l, "\"started\" must be ISO 8601 or seconds since 1970, not '%s'",
+                     text);
 }
 
 static int read_core(struct line *l, int field)
@@ -419,10 +423,11 @@ static int read_member(struct line *l)
         (void)jread_next(r);
         return jread_skip(r) ? 0 : bad_json(l);
     }
-    return complain(l,
-                    "unknown key \"%.*s\" (params, metrics, tags, name, id, duration_s, "
-                    "memory_peak_mb … are known)",
-                    (int)(r->len < 60 ? r->len : 60), r->text);
+    return complain(
+        l,
+        "unknown key \"%.*s\" (params, metrics, tags, name, id, duration_s, "
+        "memory_peak_mb … are known)",
+        (int)(r->len < 60 ? r->len : 60), r->text);
 }
 
 static int check(struct line *l)
@@ -447,8 +452,9 @@ int experiment_parse(const char *line, size_t len, struct arena *arena,
                      struct experiment *ret_experiment, struct buf *ret_message)
 {
     struct experiment e;
-    struct line l = { .arena = arena, .e = &e, .message = ret_message,
-                      .accuracy = NAN };
+    struct line l = {
+        .arena = arena, .e = &e, .message = ret_message, .accuracy = NAN
+    };
     int rc = 0;
     experiment_init(&e);
     jread_init(&l.r, line, len);
@@ -471,9 +477,9 @@ int experiment_parse(const char *line, size_t len, struct arena *arena,
 static void write_text(struct buf *out, const char *key, const char *text)
 {
     if (text)
-        fact_write(out, key,
-                   &(struct value){ .type = VALUE_TEXT, .text = text,
-                                    .len = strlen(text) });
+        fact_write(
+            out, key,
+            &(struct value){ .type = VALUE_TEXT, .text = text, .len = strlen(text) });
 }
 
 static void write_raw(struct buf *out, const char *key, const char *json, size_t len)

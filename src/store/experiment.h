@@ -65,12 +65,12 @@ struct experiment {
     const char *id;
     const char *kind; /* "run", "trial", "log" */
     const char *name, *parent, *command, *document, *directory;
-    const char *cause;            /* DESIGN §6 */
-    int64_t started_ns;           /* since the epoch; 0 unknown */
-    int exit_code;                /* −1 unknown or none */
-    int64_t bytes;                /* of the run directory; −1 unknown */
-    bool partial;                 /* its profile is still to be read from the run */
-    double core[CORE_FIELDS];     /* NaN unknown */
+    const char *cause;             /* DESIGN §6 */
+    int64_t started_ns;            /* since the epoch; 0 unknown */
+    int exit_code;                 /* −1 unknown or none */
+    int64_t bytes;                 /* of the run directory; −1 unknown */
+    bool partial;                  /* its profile is still to be read from the run */
+    double core[CORE_FIELDS];      /* NaN unknown */
     const char *facts[FACT_KINDS]; /* JSON objects of plain values */
     size_t facts_len[FACT_KINDS];
     const char *series; /* {"loss":[[step,value],…]} or {"loss":[value,…]} */
@@ -102,13 +102,15 @@ int facts_each(const char *json, size_t len, struct arena *scratch, fact_fn each
                void *arg);
 
 /* The value under the key, type VALUE_NONE without. Text lies in `arena`. */
-struct value facts_get(const struct experiment *e, enum fact_kind kind,
-                       const char *key, struct arena *arena);
+struct value facts_get(const struct experiment *e, enum fact_kind kind, const char *key,
+                       struct arena *arena);
 
 /* What somebody typed behind "key=": 32, 1e-3, true; anything else is text. */
 struct value value_from_text(const char *text, size_t len);
+/* The text "NaN" or "Infinity" of a metric becomes the number it stands for. */
+void value_fix_metric(struct value *value);
 /* Appends as JSON. Floats keep a point or exponent so that they stay floats; NaN and
- * infinities, which JSON lacks, become texts that facts_each() knows of metrics. */
+ * infinities, which JSON lacks, become texts: see value_fix_metric(). */
 void value_write(struct buf *out, const struct value *value);
 /* Appends "key":value, a comma before it unless it is the first. */
 void fact_write(struct buf *out, const char *key, const struct value *value);
@@ -124,6 +126,9 @@ void fact_write(struct buf *out, const char *key, const struct value *value);
  * wrong. */
 int experiment_parse(const char *line, size_t len, struct arena *arena,
                      struct experiment *ret_experiment, struct buf *ret_message);
+
+/* "2026-11-15T16:54:06.5Z" and its kin, or a date alone; UTC unless it says otherwise. */
+bool moment_parse(const char *text, int64_t *ret_ns);
 
 /* Appends it as such a line. */
 void experiment_write(struct buf *out, const struct experiment *e);

@@ -52,8 +52,7 @@ static double slow_number(const char *text, size_t len)
     memcpy(copy, text, len);
     copy[len] = '\0';
     (void)pthread_once(&c_once, make_c_locale);
-    const double value = c_locale ? strtod_l(copy, NULL, c_locale)
-                                  : strtod(copy, NULL);
+    const double value = c_locale ? strtod_l(copy, NULL, c_locale) : strtod(copy, NULL);
     if (copy != small)
         free(copy);
     return value;
@@ -186,7 +185,7 @@ static unsigned hex4(const char *p)
     unsigned value = 0;
     for (int i = 0; i < 4; i++) {
         const char c = p[i];
-        const int digit = is_digit(c)              ? c - '0'
+        const int digit = is_digit(c)            ? c - '0'
                           : c >= 'a' && c <= 'f' ? c - 'a' + 10
                           : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                                  : -1;

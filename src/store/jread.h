@@ -47,10 +47,10 @@ struct jread {
     int64_t integer;
     double number; /* of both kinds of numbers */
     unsigned depth;
-    uint64_t in_object;        /* bit d: depth d + 1 is an object */
-    unsigned char want;        /* ours: what may come */
-    const char *error;         /* in words; NULL without */
-    size_t error_at;           /* byte */
+    uint64_t in_object; /* bit d: depth d + 1 is an object */
+    unsigned char want; /* ours: what may come */
+    const char *error;  /* in words; NULL without */
+    size_t error_at;    /* byte */
 };
 
 void jread_init(struct jread *r, const char *text, size_t len);

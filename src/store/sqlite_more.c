@@ -115,22 +115,21 @@ int sqlite_setting(struct store *store, const char *key, const char *set,
         struct sqlite_store *s = (struct sqlite_store *)store;
         if (strcmp(key, "profiles") == 0)
             s->profiles_in_files = strcmp(set, "files") == 0;
-        return run_bound(s->db, "INSERT OR REPLACE INTO settings VALUES (?1, ?2)", texts,
-                         0);
+        return run_bound(s->db, "INSERT OR REPLACE INTO settings VALUES (?1, ?2)",
+                         texts, 0);
     }
     sqlite3_stmt *stmt = NULL;
-    const int rc = sqlite_prepare(db_of(store),
-                                  "SELECT value FROM settings WHERE key = ?1", key,
-                                  &stmt);
+    const int rc = sqlite_prepare(
+        db_of(store), "SELECT value FROM settings WHERE key = ?1", key, &stmt);
     if (rc < 0)
         return rc;
     const int code = sqlite3_step(stmt);
     if (code == SQLITE_ROW)
         buf_puts(ret_value, (const char *)sqlite3_column_text(stmt, 0));
     (void)sqlite3_finalize(stmt);
-    return code == SQLITE_ROW ? ret_value->error
-                              : code == SQLITE_DONE ? SONDE_E_NOTFOUND
-                                                    : sqlite_result(code);
+    return code == SQLITE_ROW    ? ret_value->error
+           : code == SQLITE_DONE ? SONDE_E_NOTFOUND
+                                 : sqlite_result(code);
 }
 
 /* ---- SQL of people ------------------------------------------------------------------ */
@@ -162,8 +161,10 @@ static int give_row(sqlite3_stmt *stmt, sql_fn each, void *arg)
     int n = sqlite3_column_count(stmt);
     n = n < SQL_COLUMNS ? n : SQL_COLUMNS;
     for (int i = 0; i < n; i++) {
-        static const char letter[] = { [SQLITE_INTEGER] = 'i', [SQLITE_FLOAT] = 'f',
-                                       [SQLITE_TEXT] = 't',    [SQLITE_BLOB] = 'b',
+        static const char letter[] = { [SQLITE_INTEGER] = 'i',
+                                       [SQLITE_FLOAT] = 'f',
+                                       [SQLITE_TEXT] = 't',
+                                       [SQLITE_BLOB] = 'b',
                                        [SQLITE_NULL] = 'n' };
         names[i] = sqlite3_column_name(stmt, i);
         types[i] = letter[sqlite3_column_type(stmt, i)];
@@ -230,8 +231,9 @@ static const char *journal_mode(struct sqlite3 *db)
     if (sqlite_prepare(db, "PRAGMA journal_mode", NULL, &stmt) < 0)
         return mode;
     if (sqlite3_step(stmt) == SQLITE_ROW)
-        mode = strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") == 0 ? "wal"
-                                                                              : "delete";
+        mode = strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") == 0
+                   ? "wal"
+                   : "delete";
     (void)sqlite3_finalize(stmt);
     return mode;
 }
@@ -244,7 +246,8 @@ int sqlite_counts(struct store *store, struct store_counts *ret_counts)
         .experiments = sqlite_number(db, "SELECT count(*) FROM runs", &rc),
         .runs = sqlite_number(db, "SELECT count(*) FROM runs WHERE kind = 'run'", &rc),
         .logs = sqlite_number(db, "SELECT count(*) FROM runs WHERE kind = 'log'", &rc),
-        .trials = sqlite_number(db, "SELECT count(*) FROM runs WHERE kind = 'trial'", &rc),
+        .trials = sqlite_number(db, "SELECT count(*) FROM runs WHERE kind = 'trial'",
+                                &rc),
         .series = sqlite_number(db, "SELECT count(*) FROM series", &rc),
         .profiles = sqlite_number(db, "SELECT count(*) FROM profiles", &rc),
         .baselines = sqlite_number(db, "SELECT count(*) FROM baselines", &rc),
@@ -281,8 +284,9 @@ static int check_rows(struct sqlite3 *db, struct buf *problems)
     static const struct {
         const char *sql, *words;
     } checks[] = {
-        { "SELECT count(*) FROM runs WHERE NOT coalesce(json_valid(params), 1) OR NOT "
-          "coalesce(json_valid(metrics), 1) OR NOT coalesce(json_valid(tags), 1)",
+        { "SELECT count(*) FROM runs WHERE (params IS NOT NULL AND NOT json_valid(params)) "
+          "OR (metrics IS NOT NULL AND NOT json_valid(metrics)) "
+          "OR (tags IS NOT NULL AND NOT json_valid(tags))",
           "experiments whose parameters, metrics or tags are no JSON" },
         { "SELECT count(*) FROM profiles WHERE run NOT IN (SELECT id FROM runs)",
           "profiles without their experiment" },

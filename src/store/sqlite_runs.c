@@ -35,7 +35,7 @@ enum column {
 
 #define COLUMN_CORE(upper, lower) #lower ","
 #define COLUMN_NAMES                                                                   \
-    "seq,id,kind,name,parent,command,document,directory,cause,started_ns,exit_code,"  \
+    "seq,id,kind,name,parent,command,document,directory,cause,started_ns,exit_code,"   \
     "bytes,partial," CORE_FIELDS_LIST(COLUMN_CORE) "params,metrics,tags"
 
 static const char *const kept_sql[STMT_COUNT] = {
@@ -353,10 +353,10 @@ static const char *keep_text(struct arena *a, const char *text, int *rc)
 static int keep_row(struct arena *a, struct experiment *e)
 {
     int rc = 0;
-    const char **const texts[] = { &e->id,       &e->kind,     &e->name,
-                                   &e->parent,   &e->command,  &e->document,
+    const char **const texts[] = { &e->id,        &e->kind,    &e->name,
+                                   &e->parent,    &e->command, &e->document,
                                    &e->directory, &e->cause,   &e->facts[0],
-                                   &e->facts[1], &e->facts[2] };
+                                   &e->facts[1],  &e->facts[2] };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         *texts[i] = keep_text(a, *texts[i], &rc);
     return rc;
@@ -452,12 +452,15 @@ int sqlite_state(struct store *store, const char *id)
 
 /* ---- How far it has grown ----------------------------------------------------------- */
 
+/* What was given out, also when its row is gone again. */
+#define LAST_OF(table) "SELECT max(seq) FROM sqlite_sequence WHERE name = '" table "'"
+
 int sqlite_last_seq(struct store *store, int64_t *ret_seq, int64_t *ret_removed)
 {
     struct sqlite_store *s = (struct sqlite_store *)store;
     int rc = 0;
-    const int64_t seq = sqlite_number(s->db, "SELECT max(seq) FROM runs", &rc);
-    const int64_t removed = sqlite_number(s->db, "SELECT max(n) FROM tombstones", &rc);
+    const int64_t seq = sqlite_number(s->db, LAST_OF("runs"), &rc);
+    const int64_t removed = sqlite_number(s->db, LAST_OF("tombstones"), &rc);
     if (rc == 0) {
         *ret_seq = seq;
         *ret_removed = removed;
@@ -469,9 +472,8 @@ int sqlite_each_removed(struct store *store, int64_t after, removed_fn each, voi
 {
     struct sqlite_store *s = (struct sqlite_store *)store;
     sqlite3_stmt *stmt = NULL;
-    int rc = sqlite_prepare(s->db,
-                            "SELECT n, seq FROM tombstones WHERE n > ?1 ORDER BY n",
-                            NULL, &stmt);
+    int rc = sqlite_prepare(
+        s->db, "SELECT n, seq FROM tombstones WHERE n > ?1 ORDER BY n", NULL, &stmt);
     if (rc < 0)
         return rc;
     (void)sqlite3_bind_int64(stmt, 1, after);

@@ -87,7 +87,7 @@ static int move_aside(const char *path, struct buf *ret_aside)
         struct buf from = BUF_INIT, to = BUF_INIT;
         buf_printf(&from, "%s%s", path, ends[i]);
         buf_printf(&to, "%s%s", ret_aside->data, ends[i]);
-        const int rc = from.error || to.error ? -ENOMEM
+        const int rc = from.error || to.error                              ? -ENOMEM
                        : rename(from.data, to.data) < 0 && errno != ENOENT ? -errno
                                                                            : 0;
         buf_release(&from);

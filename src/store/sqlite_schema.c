@@ -23,6 +23,7 @@
 static const char step_0[] =
     "PRAGMA application_id = 0x536e6465;"
     "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
+    "INSERT INTO settings VALUES ('identity', lower(hex(randomblob(8))));"
     "CREATE TABLE runs ("
     "  seq INTEGER PRIMARY KEY AUTOINCREMENT,"
     "  id TEXT NOT NULL UNIQUE,"

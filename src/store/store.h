@@ -42,9 +42,9 @@ struct store_counts {
 
 struct baseline {
     const char *name;
-    const char *run;    /* id; NULL: none */
+    const char *run; /* id; NULL: none */
     int64_t created_ns;
-    const char *json;   /* a sonde.baseline/1 document */
+    const char *json; /* a sonde.baseline/1 document */
 };
 
 typedef int (*experiment_fn)(void *arg, const struct experiment *e);

@@ -14,8 +14,12 @@ static const struct {
     const char *text;
     double number;
 } not_finite[] = {
-    { "NaN", NAN },        { "nan", NAN },       { "Infinity", INFINITY },
-    { "inf", INFINITY },   { "-Infinity", -INFINITY }, { "-inf", -INFINITY },
+    { "NaN", NAN },
+    { "nan", NAN },
+    { "Infinity", INFINITY },
+    { "inf", INFINITY },
+    { "-Infinity", -INFINITY },
+    { "-inf", -INFINITY },
 };
 
 static bool find_not_finite(const char *text, size_t len, double *ret_number)
@@ -163,6 +167,12 @@ int facts_each(const char *json, size_t len, struct arena *scratch, fact_fn each
     return r.token == JREAD_OBJECT_END ? 0 : SONDE_E_FORMAT;
 }
 
+void value_fix_metric(struct value *v)
+{
+    if (v->type == VALUE_TEXT && find_not_finite(v->text, v->len, &v->number))
+        v->type = VALUE_FLOAT;
+}
+
 struct wanted {
     const char *key;
     size_t len;
@@ -178,14 +188,13 @@ static int look(void *arg, const char *key, size_t key_len, const struct value *
     return 0;
 }
 
-struct value facts_get(const struct experiment *e, enum fact_kind kind,
-                       const char *key, struct arena *arena)
+struct value facts_get(const struct experiment *e, enum fact_kind kind, const char *key,
+                       struct arena *arena)
 {
     struct wanted w = { .key = key, .len = strlen(key), .kind = kind };
     if (facts_each(e->facts[kind], e->facts_len[kind], arena, look, &w) < 0)
         return (struct value){ .type = VALUE_NONE };
-    if (kind == FACT_METRIC && w.found.type == VALUE_TEXT &&
-        find_not_finite(w.found.text, w.found.len, &w.found.number))
-        w.found.type = VALUE_FLOAT;
+    if (kind == FACT_METRIC)
+        value_fix_metric(&w.found);
     return w.found;
 }
