@@ -1,4 +1,5 @@
 // build.mjs: web/src becomes web/dist/report.html: one page, nothing beside it.
+// `--output DIR` puts it elsewhere.
 //
 // The Content-Security-Policy names the script and the style by their hashes and
 // allows nothing else: no network, no eval, no other script. The page has a marker
@@ -44,8 +45,10 @@ const page = readFileSync("src/page.html", "utf8")
   .replace("%STYLE%", () => style)
   .replace("%SCRIPT%", () => script);
 
-mkdirSync("dist", { recursive: true });
-writeFileSync("dist/report.html", page);
+const at = process.argv.indexOf("--output");
+const folder = at > 0 ? process.argv[at + 1] : "dist";
+mkdirSync(folder, { recursive: true });
+writeFileSync(`${folder}/report.html`, page);
 const kb = gzipSync(page).length / 1024;
-console.log(`dist/report.html ${(page.length / 1024).toFixed(0)} kB, ${kb.toFixed(1)} kB gzipped`);
+console.log(`${folder}/report.html ${(page.length / 1024).toFixed(0)} kB, ${kb.toFixed(1)} kB gzipped`);
 if (kb > LIMIT_KB) throw new Error(`more than ${LIMIT_KB} kB`);

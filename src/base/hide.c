@@ -139,9 +139,3 @@ void hide_text(const struct hide *hide, const char *text, struct buf *out)
         out->error = safe.error;
     buf_release(&safe);
 }
-
-void hide_veil(void *arg, const char *text, struct buf *out)
-{
-    const struct hide *hide = (const struct hide *)arg;
-    hide_text(hide, text, out);
-}

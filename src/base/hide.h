@@ -36,7 +36,4 @@ void hide_init(struct hide *ret_hide, const char *host, const char *cwd);
 /* Appends the text as it may be shown. */
 void hide_text(const struct hide *hide, const char *text, struct buf *out);
 
-/* The same as a json_veil's function; arg is the struct hide. */
-void hide_veil(void *arg, const char *text, struct buf *out);
-
 #endif

@@ -33,7 +33,7 @@ enum { JSON_MAX_DEPTH = 64 };
 enum json_style { JSON_STYLE_COMPACT, JSON_STYLE_PRETTY };
 
 /* Sees every string before it is written, keys included, and appends what may be shown
- * (base/hide.h). */
+ * (present/html). */
 struct json_veil {
     void (*text)(void *arg, const char *text, struct buf *out);
     void *arg;

@@ -12,7 +12,7 @@
 #include "present/report/report.h"
 
 /* Beyond, operations are summed up: a page has no use for more. */
-enum { OPERATIONS_MOST = 600 };
+enum { OPERATIONS_MOST = 600, DEPTH_MOST = 48 };
 
 struct runs {
     struct run *runs[HTML_RUNS_MOST];
@@ -23,6 +23,7 @@ struct runs {
 static int put_report(const struct report *report, struct json_writer *w)
 {
     const struct report_style style = { .format = REPORT_JSON,
+                                        .depth = DEPTH_MOST,
                                         .limit = OPERATIONS_MOST };
     return report_json_value(report, &style, w);
 }

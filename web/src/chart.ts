@@ -45,7 +45,7 @@ export function chart(o: ChartOptions): { element: HTMLElement; destroy: () => v
         { ...axis, values: (_u, v) => v.map((x) => o.format(x)), size: 68 },
       ],
       series: [
-        { label: o.xLabel ?? "x", value: (_u, x) => (x === null || x === undefined ? "–" : (o.formatX ?? String)(x)) },
+        { label: o.xLabel ?? "time", value: (_u, x) => (x === null || x === undefined ? "–" : (o.formatX ?? String)(x)) },
         ...o.lines.map((line): uPlot.Series => ({
           label: line.label.length > 60 ? `${line.label.slice(0, 60)}…` : line.label,
           stroke: line.color,

@@ -64,7 +64,8 @@ export function value(x: Num, unit: string | null | undefined): string {
     case "percent": case "%": return `${digits(x)} %`;
     case "bytes_per_s": case "B/s": return `${bytes(x)}/s`;
     case "mb_per_s": case "MB/s": case "MiB/s": return `${mib(x)}/s`;
-    case null: case undefined: case "": case "count": return count(x);
+    case null: case undefined: case "": case "count": case "1": return count(Number(x.toPrecision(3)));
+    case "1/s": return `${digits(x)}/s`;
     default: return `${digits(x, 4)} ${unit.replace(/_per_/g, "/")}`;
   }
 }

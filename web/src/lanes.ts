@@ -1,8 +1,12 @@
 // lanes.ts: the zones of a timeline, laid out so that drawing a frame never depends on
 // how many there are: each row is sorted, and a pixel is found by halving.
-import type { Run, Timeline } from "./types";
+import { phaseOrder } from "./palette";
+import type { Site, Timeline } from "./types";
 
-export interface Row { lane: number; depth: number; begin: Float64Array; end: Float64Array; site: Int32Array }
+export interface Row {
+  lane: number; depth: number; begin: Float64Array; end: Float64Array; site: Int32Array;
+  phase: Uint8Array; // its own or that of the zone around it: a place in phaseOrder, plus 1
+}
 
 
 interface Draft { begin: number[]; end: number[]; site: number[] }
@@ -24,10 +28,23 @@ function settle(lane: number, depth: number, d: Draft): Row {
     site[kept] = d.site[i]!;
     kept++;
   }
-  return { lane, depth, begin: begin.subarray(0, kept), end: end.subarray(0, kept), site: site.subarray(0, kept) };
+  return { lane, depth, begin: begin.subarray(0, kept), end: end.subarray(0, kept), site: site.subarray(0, kept), phase: new Uint8Array(kept) };
 }
 
-export function rows(t: Timeline): Row[][] {
+// A zone without a phase has that of the zone around it. Both rows are in order, so one
+// walk along the two finds who is in whom.
+function inherit(inner: Row, outer: Row | undefined, own: Uint8Array): void {
+  let o = 0;
+  for (let i = 0; i < inner.begin.length; i++) {
+    const phase = own[inner.site[i]!] ?? 0;
+    if (phase || !outer) { inner.phase[i] = phase; continue; }
+    const time = inner.begin[i]!;
+    while (o + 1 < outer.begin.length && outer.begin[o + 1]! <= time) o++;
+    if (o < outer.begin.length && outer.begin[o]! <= time && outer.end[o]! >= time) inner.phase[i] = outer.phase[o]!;
+  }
+}
+
+export function rows(t: Timeline, sites: Site[]): Row[][] {
   const drafts: Draft[][] = t.lanes.map(() => []);
   for (const w of t.windows) {
     let at = w.start_s * 1e9;
@@ -43,7 +60,12 @@ export function rows(t: Timeline): Row[][] {
       d.site.push(w.site[i]!);
     }
   }
-  return drafts.map((lane, l) => lane.map((d, depth) => settle(l, depth, d)));
+  const own = Uint8Array.from(sites, (s) => (s[1] ? phaseOrder.indexOf(s[1]) + 1 : 0));
+  return drafts.map((drafts_of, l) => {
+    const lane = drafts_of.map((d, depth) => settle(l, depth, d));
+    lane.forEach((row, depth) => inherit(row, lane[depth - 1], own));
+    return lane;
+  });
 }
 
 // The first zone that begins at or after `time`.
@@ -61,17 +83,4 @@ export function gallop(begin: Float64Array, time: number, low: number): number {
   let high = Math.min(at, begin.length);
   while (low < high) { const middle = (low + high) >> 1; if (begin[middle]! < time) low = middle + 1; else high = middle; }
   return low;
-}
-
-// A zone without a phase has that of the zone around it.
-export function phaseAt(run: Run, lane: Row[], depth: number, index: number): string | null {
-  const time = lane[depth]!.begin[index]!;
-  for (let d = depth; d >= 0; d--) {
-    const row = lane[d]!;
-    const i = d === depth ? index : firstFrom(row.begin, time + 1e-12) - 1;
-    if (i < 0 || (d !== depth && row.end[i]! < time)) continue;
-    const phase = run.sites[row.site[i]!]?.[1];
-    if (phase) return phase;
-  }
-  return null;
 }

@@ -40,8 +40,8 @@ export interface AllocSite {
   live_bytes: Num; peak_bytes: Num; mean_lifetime_s: Num; zone: string | null; bytes_per_s?: Num; bytes_per_step?: Num; live_count?: Num;
 }
 
-export interface HotFunction { name: string; file: string | null; line: Num; module?: string | null; self_s: Num; total_s: Num; share: Num; language?: string | null; wall_s?: Num; self_wall_s?: Num }
-export interface HotLine { file: string | null; line: Num; function: string | null; self_s: Num; share: Num; wall_s?: Num }
+export interface HotFunction { name: string; file: string | null; line: Num; module?: string | null; self_s: Num; total_s: Num; share: Num; language?: string | null; main_self_s?: Num; main_total_s?: Num }
+export interface HotLine { file: string | null; line: Num; function: string | null; self_s: Num; share: Num; language?: string | null; main_self_s?: Num; main_share?: Num }
 
 export interface Provenance { metric: string; status: string; method: string | null; resolution: string | null }
 

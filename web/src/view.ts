@@ -96,6 +96,15 @@ export function anything(value: unknown, depth = 0): Node {
   return h("dl", { class: "facts" }, Object.entries(value as Record<string, unknown>).map(([k, v]) => h("div", null, h("dt", null, k.replace(/_/g, " ")), h("dd", null, anything(v, depth + 1)))));
 }
 
+const isList = (v: unknown): v is Record<string, unknown>[] => Array.isArray(v) && v.length > 0 && v.every((x) => x !== null && typeof x === "object" && !Array.isArray(x));
+
+// An object of scalars and lists: the scalars as facts, each list as a table of its own.
+export function record(value: Record<string, unknown>): HTMLElement {
+  const lists = Object.entries(value).filter(([, v]) => isList(v)) as [string, Record<string, unknown>[]][];
+  const rest = Object.fromEntries(Object.entries(value).filter(([, v]) => !isList(v)));
+  return h("div", null, Object.keys(rest).length ? anything(rest) : null, lists.map(([k, v]) => h("div", { class: "sub" }, h("h3", { class: "group" }, k.replace(/_/g, " ")), objects(v))));
+}
+
 export function objects(rows: Record<string, unknown>[], depth = 0): HTMLElement {
   const keys = [...new Set(rows.slice(0, 200).flatMap((r) => Object.keys(r)))].slice(0, 14);
   const plain = (r: Record<string, unknown>, k: string): number | string | null => {

@@ -50,12 +50,50 @@ static int put_run(struct json_writer *w, const struct report *report,
     return rc;
 }
 
-static int put_hidden_run(struct json_writer *w, const struct report *report,
+/* ---- What becomes of texts --------------------------------------------------------- */
+
+/* Nobody reads more of one; names of hostile length times many paths fill disks. */
+enum { TEXT_MOST = 1000 };
+
+struct page_veil {
+    bool hides;
+    struct hide hide;
+};
+
+static size_t cut_length(const char *text)
+{
+    size_t len = strnlen(text, TEXT_MOST + 1);
+    if (len <= TEXT_MOST)
+        return len;
+    len = TEXT_MOST;
+    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+        len--; /* not in the middle of a character */
+    return len;
+}
+
+static void veil_text(void *arg, const char *text, struct buf *out)
+{
+    const struct page_veil *veil = arg;
+    const size_t len = cut_length(text);
+    struct buf cut = BUF_INIT;
+    buf_append(&cut, text, len);
+    if (text[len])
+        buf_puts(&cut, "\xe2\x80\xa6");
+    if (veil->hides)
+        hide_text(&veil->hide, cut.data, out);
+    else
+        buf_append(out, cut.data, cut.len);
+    if (cut.error < 0)
+        out->error = cut.error;
+    buf_release(&cut);
+}
+
+static int put_veiled_run(struct json_writer *w, const struct report *report,
                           const struct html_options *options)
 {
-    struct hide hide;
-    const struct json_veil veil = { hide_veil, &hide };
-    hide_init(&hide, report->run->meta.host, report->run->meta.cwd);
+    struct page_veil page = { .hides = options->hide };
+    const struct json_veil veil = { veil_text, &page };
+    hide_init(&page.hide, report->run->meta.host, report->run->meta.cwd);
     w->veil = &veil;
     const int rc = put_run(w, report, options);
     w->veil = NULL;
@@ -76,8 +114,7 @@ int html_document(const struct report *const *reports, size_t count,
     json_key(w, "runs");
     json_array_begin(w);
     for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = options->hide ? put_hidden_run(w, reports[i], options)
-                           : put_run(w, reports[i], options);
+        rc = put_veiled_run(w, reports[i], options);
     if (rc < 0)
         return rc;
     json_array_end(w);

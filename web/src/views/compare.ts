@@ -46,7 +46,7 @@ const metrics: [string, (r: Report) => Num, string, boolean | null][] = [
   ["duration", (r) => r.run.duration_s, "s", null],
 ];
 
-function numbers(reports: Report[]): HTMLElement {
+function numbers(reports: Report[], hardware: boolean): HTMLElement {
   const names = [...new Set(reports.flatMap((r) => Object.keys(r.run.metrics)))].slice(0, 20);
   const rows = [...metrics, ...names.map((n): (typeof metrics)[0] => [n, (r) => r.run.metrics[n], "", null])].filter(([, get]) => reports.some((r) => f.isKnown(get(r))));
   return table(rows, [
@@ -55,7 +55,8 @@ function numbers(reports: Report[]): HTMLElement {
     ...reports.slice(1).map((r, i) => ({ title: reports.length > 2 ? `${i + 2} against 1` : "Change", right: true, cell: ([, get, , less]: (typeof metrics)[0]) => {
       const a = get(reports[0]!), b = get(r);
       const d = f.difference(a, b);
-      const better = less === null || !f.isKnown(a) || !f.isKnown(b) || d === "=" ? "" : (b < a) === less ? "good" : "bad";
+      const small = f.isKnown(a) && f.isKnown(b) && Math.abs(b - a) < 0.05 * Math.abs(a);
+      const better = less === null || hardware || small || !f.isKnown(a) || !f.isKnown(b) ? "" : (b < a) === less ? "good" : "bad";
       return h("span", { class: better ? `chip ${better}` : "" }, d);
     } })),
   ]);
@@ -114,7 +115,7 @@ export const compare: View = {
     into.append(section("What differs", null, differences.length === 0 ? empty("Nothing that was recorded: the same command, hardware and environment.") : table(differences, [
       { title: "", cell: ([k]) => f.words(k) },
       ...reports.map((r, i) => ({ title: label(r, i), cell: ([, v]: [string, string[]]) => name(v[i] || "–", "value") })),
-    ])), section("Numbers", null, numbers(reports)), phases(reports));
+    ])), section("Numbers", "One run each: a difference may be chance. sonde check measures it with an interval.", numbers(reports, hardware)), phases(reports));
     const s = steps(runs);
     if (s) into.append(s);
     into.append(operations(reports), h("p", { class: "small" }, "The flame graph compares two runs call path by call path: choose the other one there."));

@@ -6,7 +6,7 @@ import { empty, section, siteName, table, type Context, type View } from "../vie
 import type { Histogram } from "../types";
 
 // Bars on a logarithmic axis, with the quantiles as lines.
-export function histogram(d: Histogram, color: string, width = 640, height = 190): SVGElement {
+export function histogram(d: Histogram, color: string, width = 520, height = 150): SVGElement {
   const left = 8, right = 8, top = 18, bottom = 24;
   const first = d.bars[0], last = d.bars[d.bars.length - 1];
   if (!first || !last) return svg("svg", { class: "hist", viewBox: `0 0 ${width} 30` });
@@ -51,14 +51,14 @@ const phaseOf = (c: Context, d: Histogram): string | null => {
   return null;
 };
 
-function figure(c: Context, d: Histogram): HTMLElement {
+function figure(c: Context, d: Histogram, wide = false): HTMLElement {
   const path = pathOf(c, d);
   const title = d.path === null ? "One step" : (path[path.length - 1] ?? "?");
   const q = d.quantiles_ms;
   return h("figure", { class: "panel" },
     h("figcaption", null, name(title), path.length > 1 ? name(path.slice(0, -1).join(" › "), "path") : null,
       h("p", { class: "small" }, `${f.count(d.count)} times · mean ${f.ms(d.mean_ms)} · median ${f.ms(q[3])} · p95 ${f.ms(q[5])} · p99 ${f.ms(q[6])} · longest ${f.ms(q[7])}`)),
-    histogram(d, d.path === null ? css("--accent") : phaseColor(phaseOf(c, d))));
+    histogram(d, d.path === null ? css("--accent") : phaseColor(phaseOf(c, d)), ...(wide ? [1040, 230] : [])));
 }
 
 export const distributions: View = {
@@ -69,7 +69,7 @@ export const distributions: View = {
     into.append(h("p", { class: "lead" }, "How long each took, on a logarithmic axis; counted over every call, not sampled. Two humps are two kinds of call; a long tail is what your p99 feels."));
     if (all.length === 0) { into.append(empty("No zones and no steps were recorded.")); return; }
     const step = all.find((d) => d.path === null);
-    if (step) into.append(section("Steps", null, figure(c, step)));
+    if (step) into.append(section("Steps", null, figure(c, step, true)));
     const shown = all.filter((d) => d.path !== null && d.count > 1).slice(0, 12);
     if (shown.length) into.append(section("Operations that took longest", null, h("div", { class: "grid2" }, shown.map((d) => figure(c, d)))));
     const spread = all.filter((d) => d.path !== null && d.count >= 20 && f.isKnown(d.quantiles_ms[3]) && f.isKnown(d.quantiles_ms[6]));

@@ -8,7 +8,13 @@ import { empty, section, table, type Context, type View } from "../view";
 import type { AllocSite, Lane, Series } from "../types";
 import { align } from "./monitors";
 
-const memorySeries = (m: Record<string, Series>): [string, Series][] => Object.entries(m).filter(([k, s]) => s.points.length > 1 && /^(rss|pss|private|shared|swap|gpu_mem|memory|heap)/.test(k) && !/percent|system/.test(k));
+// What the run held; what the machine has is among the monitors. One process is the run.
+function memorySeries(m: Record<string, Series>): [string, Series][] {
+  const all = Object.entries(m).filter(([k, s]) => s.points.length > 1 && /^(rss|pss|rss_private|rss_shared|gpu_memory_used|gpu_memory)(\/|$)/.test(k));
+  const processes = all.filter(([k]) => k.startsWith("rss/"));
+  const often = Math.max(0, ...all.map(([, s]) => s.points.length)) / 3;
+  return all.filter(([k, s]) => s.points.length >= often && !/^(pss|rss_private|rss_shared)\//.test(k) && (!k.startsWith("rss/") || processes.length > 1));
+}
 
 // The phases of one lane as a strip, as long as the chart above.
 export function strip(lane: Lane, duration: number, height = 26): { element: HTMLElement; destroy: () => void } {
@@ -51,7 +57,7 @@ function overTime(c: Context, charts: Charts): HTMLElement {
   for (const v of pad) { if (v[0] === null) v[0] = v[1] ?? null; if (v[v.length - 1] === null) v[v.length - 1] = v[v.length - 2] ?? null; }
   const unit = list[0]![1].unit;
   const box = section("Memory over time", "Below the lines: what the main thread was doing.", charts.add({
-    x: ends, height: 250, formatX: (v) => f.digits(v), format: (v) => f.value(v, unit), label: "Memory over time", legend: true,
+    x: ends, height: 250, formatX: (v) => f.digits(v), format: (v) => f.value(v, unit), label: "Memory over time", legend: true, xLabel: undefined,
     lines: list.map(([k], i) => ({ label: k, color: runColor(i), values: pad[i]!, fill: i === 0 && list.length === 1 })),
   }));
   const main = c.run.timeline.lanes.find((l) => l.trains) ?? c.run.timeline.lanes[0];

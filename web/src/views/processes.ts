@@ -2,7 +2,7 @@
 import { bar, h, name } from "../dom";
 import * as f from "../format";
 import { phaseColor } from "../palette";
-import { anything, empty, objects, section, table, type View } from "../view";
+import { anything, empty, record, section, table, type View } from "../view";
 import type { Loader, Process } from "../types";
 
 interface Row { p: Process; depth: number }
@@ -56,14 +56,12 @@ const exit = (p: Process): string => (f.isKnown(p.exit_signal) ? `signal ${p.exi
 
 // What a loader says of itself: its scalars as facts, its lists as tables.
 function loader(l: Loader, i: number): HTMLElement {
-  const plain = Object.fromEntries(Object.entries(l).filter(([, v]) => v === null || typeof v !== "object"));
-  const nested = Object.entries(l).filter(([, v]) => v !== null && typeof v === "object");
   const title = typeof l.name === "string" ? l.name : `Loader ${i + 1}`;
-  return section(title, null, anything(plain) as HTMLElement, ...nested.map(([k, v]) => h("div", null, h("h2", null, f.words(k)), Array.isArray(v) && v.length > 0 && v.every((x) => x !== null && typeof x === "object" && !Array.isArray(x)) ? objects(v as Record<string, unknown>[]) : anything(v))));
+  return section(title, null, record(l));
 }
 
 export const processes: View = {
-  id: "processes", title: "Processes and loaders", group: "Resources",
+  id: "processes", title: "Processes", group: "Resources",
   has: ({ run }) => run.report.processes.length > 0,
   render(into, { run }) {
     const r = run.report;

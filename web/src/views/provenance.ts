@@ -12,7 +12,7 @@ export const provenance: View = {
     into.append(h("p", { class: "lead" }, "Every number is measured, modelled or unavailable. What is missing is never shown as zero."));
     const rank: Record<string, number> = { measured: 0, modelled: 1, unavailable: 2 };
     into.append(section("Where the numbers come from", null, table(r.provenance, [
-      { title: "Metric", cell: (p) => h("b", null, f.words(p.metric)), sort: (p) => p.metric },
+      { title: "Metric", cell: (p) => name(p.metric), sort: (p) => p.metric },
       { title: "Status", cell: (p) => h("span", { class: `chip ${p.status}` }, p.status), sort: (p) => rank[p.status] ?? 3 },
       { title: "Method", cell: (p) => name(p.method ?? "", "value") },
       { title: "Resolution", cell: (p) => name(p.resolution ?? "", "value") },

@@ -6,7 +6,7 @@
 import { fitted, plain, Surface, Tip } from "../canvas";
 import { h } from "../dom";
 import * as f from "../format";
-import { firstFrom, gallop, phaseAt, rows, type Row } from "../lanes";
+import { firstFrom, gallop, rows, type Row } from "../lanes";
 import { css, frameColor, phaseColor, phaseOrder } from "../palette";
 import { empty, section, siteName, table, type Context, type View } from "../view";
 import type { Lane, SeenStep } from "../types";
@@ -51,7 +51,7 @@ export class TimelineView {
     this.whole = t.duration_s || 1;
     this.to = this.whole;
     this.lanes = t.lanes;
-    this.zones = rows(t);
+    this.zones = rows(t, context.run.sites);
     this.surface = new Surface((s) => this.draw(s), "Timeline; plus and minus zoom, arrows move, 0 shows all");
     const c = this.surface.canvas;
     this.box = h("div", { class: "timeline-box", tabindex: -1 }, c, this.spacer);
@@ -116,6 +116,7 @@ export class TimelineView {
     pen.textBaseline = "middle";
     pen.direction = "ltr";
     const ink = css("--text"), soft = css("--soft"), sunk = css("--sunk");
+    this.drawGrid(pen, s);
     for (const p of this.places) {
       const top = p.top - scroll;
       if (top + p.height < RULER || top > s.height) continue;
@@ -173,42 +174,54 @@ export class TimelineView {
   }
 
   private zoneColor(row: Row, i: number): string {
+    const phase = row.phase[i]!;
+    if (phase) return this.color(phaseOrder[phase - 1]!);
     const site = row.site[i]!;
-    let c = this.siteColor[site];
-    if (c === undefined) {
-      const own = this.context.run.sites[site]?.[1];
-      c = own ? this.color(own) : "";
-      this.siteColor[site] = c;
-    }
-    if (c) return c;
-    const phase = phaseAt(this.context.run, this.zones[row.lane]!, row.depth, i);
-    return phase ? this.color(phase) : frameColor(siteName(this.context.run.sites, site));
+    return (this.siteColor[site] ??= frameColor(siteName(this.context.run.sites, site)));
   }
 
+  // Zones narrower than a pixel become runs of one colour; the others are boxes.
   private drawRow(pen: CanvasRenderingContext2D, row: Row, top: number, ink: string): void {
     const { begin, end } = row;
     const width = this.surface.width;
     const scale = (width - GUTTER) / (this.to - this.from);
     let i = Math.max(0, firstFrom(begin, this.from) - 1);
-    pen.font = MONO;
-    pen.textAlign = "left";
+    let run = "", runFrom = 0, runTo = -1;
+    const flush = (): void => {
+      if (runTo > runFrom) { pen.fillStyle = run; pen.fillRect(runFrom, top, runTo - runFrom, ROW - 2); }
+      runTo = -1;
+    };
     while (i < begin.length) {
       const b = begin[i]!;
       if (b > this.to) break;
-      const e = end[i]!;
-      const left = Math.max(GUTTER, GUTTER + (b - this.from) * scale), right = Math.min(width, GUTTER + (e - this.from) * scale);
+      const left = Math.max(GUTTER, GUTTER + (b - this.from) * scale), right = Math.min(width, GUTTER + (end[i]! - this.from) * scale);
       const wide = right - left;
-      if (right >= GUTTER) {
-        pen.fillStyle = this.zoneColor(row, i);
-        pen.fillRect(left, top, Math.max(0.7, wide - (wide > 3 ? 0.7 : 0)), ROW - 2);
-        if (wide > 34) {
-          const text = fitted(plain(siteName(this.context.run.sites, row.site[i]!)), wide - 6, 6.65);
-          if (text) { pen.fillStyle = this.letter(pen.fillStyle as string, ink); pen.fillText(text, left + 3, top + ROW / 2 - 0.5); }
-        }
+      if (right < GUTTER) { i++; continue; }
+      const color = this.zoneColor(row, i);
+      if (wide >= 3) {
+        flush();
+        this.drawZone(pen, row, i, left, top, wide, color, ink);
+        i++;
+        continue;
       }
-      // What begins in the same half pixel is not seen: on to the next one.
-      i = wide < 0.5 ? gallop(begin, b + 0.5 / scale, i + 1) : i + 1;
+      if (color !== run || left > runTo + 0.6) { flush(); run = color; runFrom = left; }
+      runTo = Math.max(left + 0.8, right);
+      // What begins in the same pixel is not seen: on to the next one.
+      i = wide < 1 ? gallop(begin, b + 1 / scale, i + 1) : i + 1;
     }
+    flush();
+  }
+
+  private drawZone(pen: CanvasRenderingContext2D, row: Row, i: number, left: number, top: number, wide: number, color: string, ink: string): void {
+    pen.fillStyle = color;
+    pen.fillRect(left, top, wide - 0.7, ROW - 2);
+    if (wide <= 34) return;
+    const text = fitted(plain(siteName(this.context.run.sites, row.site[i]!)), wide - 6, 6.65);
+    if (!text) return;
+    pen.font = MONO;
+    pen.textAlign = "left";
+    pen.fillStyle = this.letter(color, ink);
+    pen.fillText(text, left + 3, top + ROW / 2 - 0.5);
   }
 
   private letter(fill: string, ink: string): string {
@@ -217,24 +230,34 @@ export class TimelineView {
     return 0.299 * (n >> 16) + 0.587 * ((n >> 8) & 255) + 0.114 * (n & 255) > 150 ? "#15171c" : "#ffffff";
   }
 
+  // Deep inside a long run all ticks would read alike: there they count from the edge.
+  private tickText(t: number): string {
+    const wide = this.to - this.from;
+    return wide < this.from / 500 ? `+${f.seconds(t - this.from)}` : f.seconds(t);
+  }
+
+  private drawGrid(pen: CanvasRenderingContext2D, s: Surface): void {
+    pen.strokeStyle = css("--line");
+    pen.lineWidth = 1;
+    for (const t of ticks(this.from, this.to, (s.width - GUTTER) / 90)) {
+      const x = Math.round(this.x(t)) + 0.5;
+      if (x < GUTTER) continue;
+      pen.beginPath();
+      pen.moveTo(x, 18);
+      pen.lineTo(x, s.height);
+      pen.stroke();
+    }
+  }
+
   private drawRuler(pen: CanvasRenderingContext2D, s: Surface, soft: string): void {
     pen.fillStyle = css("--panel");
     pen.fillRect(0, 0, s.width, RULER - 2);
     pen.font = FACE;
     pen.textAlign = "center";
     pen.fillStyle = soft;
-    pen.strokeStyle = css("--line");
-    pen.lineWidth = 1;
     for (const t of ticks(this.from, this.to, (s.width - GUTTER) / 90)) {
       const x = this.x(t);
-      if (x < GUTTER) continue;
-      pen.beginPath();
-      pen.moveTo(Math.round(x) + 0.5, 18);
-      pen.lineTo(Math.round(x) + 0.5, s.height);
-      pen.globalAlpha = 0.55;
-      pen.stroke();
-      pen.globalAlpha = 1;
-      if (x > GUTTER + 18 && x < s.width - 18) pen.fillText(f.seconds(t), x, 9);
+      if (x > GUTTER + 18 && x < s.width - 18) pen.fillText(this.tickText(t), x, 9);
     }
     this.drawSteps(pen, soft);
     pen.fillStyle = css("--line");
@@ -252,13 +275,17 @@ export class TimelineView {
     for (const p of t.points) most = Math.max(most, p[2] ?? p[1]!);
     const base = RULER - 6, tall = RULER - 26;
     pen.fillStyle = css("--accent");
+    let pixel = -1, tallest = 0; // of steps that share a pixel the longest is drawn
+    const flush = (): void => { if (tallest > 0) pen.fillRect(pixel, base - tallest, 1, tallest); tallest = 0; };
     for (const p of t.points) {
-      const right = this.x(p[0]!), left = this.x(p[0]! - (p[1]! * t.per_point) / 1e3);
+      const right = this.x(p[0]!), left = Math.max(GUTTER, this.x(p[0]! - (p[1]! * t.per_point) / 1e3));
       if (right < GUTTER || left > this.surface.width) continue;
       const high = ((p[2] ?? p[1]!) / Math.max(most, 1e-9)) * tall;
-      const l = Math.max(GUTTER, left);
-      pen.fillRect(l, base - high, Math.max(0.6, right - l - (right - l > 3 ? 1 : 0)), high);
+      if (right - left > 2) { flush(); pen.fillRect(left, base - high, right - left - (right - left > 3 ? 1 : 0), high); continue; }
+      if (Math.floor(left) !== pixel) { flush(); pixel = Math.floor(left); }
+      tallest = Math.max(tallest, high);
     }
+    flush();
   }
 
   // ---- Asking --------------------------------------------------------------------
@@ -278,7 +305,7 @@ export class TimelineView {
     const i = row ? firstFrom(row.begin, time + slack) - 1 : -1;
     if (!row || i < 0 || row.end[i]! + slack < time) { this.tip.hide(); return; }
     const site = this.context.run.sites[row.site[i]!];
-    this.tip.show(e, plain(site?.[0] ?? "?"), `${f.seconds(row.end[i]! - row.begin[i]!)}, from ${f.seconds(row.begin[i]!)}`, site?.[2] ? `${site[2]}:${site[3] ?? "?"}` : null, phaseAt(this.context.run, this.zones[row.lane]!, row.depth, i)?.replace(/_/g, " ") ?? null);
+    this.tip.show(e, plain(site?.[0] ?? "?"), `${f.seconds(row.end[i]! - row.begin[i]!)}, from ${f.seconds(row.begin[i]!)}`, site?.[2] ? `${site[2]}:${site[3] ?? "?"}` : null, row.phase[i] ? f.words(phaseOrder[row.phase[i]! - 1]!) : null);
   }
 
   private hoverStep(e: PointerEvent, time: number): void {
