@@ -20,7 +20,6 @@ LOOKS = {
     "dark": {"colorScheme": "dark"},
     "phone": {
         "viewport": {"width": 390, "height": 844},
-        "deviceScaleFactor": 2,
         "hasTouch": True,
     },
 }
@@ -75,7 +74,7 @@ def test_every_view_shows_something_without_an_error(page, look):
 
 
 def test_a_native_program_has_its_views_too(demo_page):
-    seen = browse("views", page=demo_page, views=VIEWS, look="demo", screens=SCREENS)
+    seen = browse("views", page=demo_page, views=VIEWS, look="demo")
     assert_clean(seen)
     for view in seen["views"]:
         assert view["failed"] is None

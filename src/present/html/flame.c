@@ -41,9 +41,8 @@ uint32_t flame_thread_node(struct calltree *tree, struct site_names *sites,
     const bool main_thread = thread->tid && thread->tid == thread->pid;
     if (process == 0)
         return 0;
-    (void)snprintf(name, sizeof(name), "thread %s%s%.64s",
-                   main_thread ? "main" : "", main_thread && thread->name[0] ? " " : "",
-                   thread->name);
+    (void)snprintf(name, sizeof(name), "thread %s%s%.64s", main_thread ? "main" : "",
+                   main_thread && thread->name[0] ? " " : "", thread->name);
     if (!main_thread && thread->tid)
         (void)snprintf(name + strlen(name), sizeof(name) - strlen(name), "%s%u",
                        thread->name[0] ? " " : "", thread->tid);

@@ -25,8 +25,7 @@ static int take_stack(void *arg, const struct stack_task *task,
                                         f->line, 0 };
         at = calltree_child(&n->tree, at, site_number(n->sites, &site));
     }
-    calltree_add(&n->tree, at,
-                 (double)samples * (double)n->stacks->info.period_ns);
+    calltree_add(&n->tree, at, (double)samples * (double)n->stacks->info.period_ns);
     return n->tree.error;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hide.h"
+#include "base/json.h"
 #include "present/html/parts.h"
 
 /* The page, put in by the assembler: C17 has no #embed. OBJECT_DEPENDS in

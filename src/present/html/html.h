@@ -16,11 +16,13 @@
 #ifndef SONDE_PRESENT_HTML_HTML_H
 #define SONDE_PRESENT_HTML_HTML_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "analyse/report.h"
-#include "base/json.h"
+
+struct json_writer; /* base/json.h */
 
 struct html_options {
     /* Writes sonde.report/1 as one value: present/report's, whom we must not know. */

@@ -44,10 +44,9 @@ uint32_t site_number(struct site_names *names, const struct site_name *site)
     append_cut(key, site->name);
     buf_putc(key, '\0');
     append_cut(key, site->file);
-    struct strmap_entry *e = key->error
-                                 ? NULL
-                                 : strmap_enter(&names->index, key->data, key->len,
-                                                &added);
+    struct strmap_entry *e = key->error ? NULL
+                                        : strmap_enter(&names->index, key->data,
+                                                       key->len, &added);
     if (!e) {
         names->error = -ENOMEM;
         return 0;

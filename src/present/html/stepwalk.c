@@ -7,10 +7,9 @@
 void stepwalk_init(struct stepwalk *walk, int64_t start_ns, int64_t end_ns,
                    double typical_ns)
 {
-    *walk = (struct stepwalk){ .per_point = 1,
-                               .start_ns = start_ns,
-                               .end_ns = end_ns,
-                               .typical_ns = typical_ns };
+    *walk = (struct stepwalk){
+        .per_point = 1, .start_ns = start_ns, .end_ns = end_ns, .typical_ns = typical_ns
+    };
 }
 
 /* Two points become one. */
@@ -68,8 +67,8 @@ static void keep_typical(struct stepwalk *s, const struct step_seen *step)
     const double place = run > 0 ? (double)(step->end_ns - s->start_ns) / run : 0;
     const int third = (int)fmin(fmax(place * TYPICAL_STEPS, 0), TYPICAL_STEPS - 1);
     struct step_seen *best = &s->typical[third];
-    if (!best->end_ns || fabs(length(step) - s->typical_ns) <
-                             fabs(length(best) - s->typical_ns))
+    if (!best->end_ns ||
+        fabs(length(step) - s->typical_ns) < fabs(length(best) - s->typical_ns))
         *best = *step;
 }
 

@@ -90,6 +90,12 @@ function steps(context: Context, charts: Charts): HTMLElement | null {
       ] }));
 }
 
+function git(value: unknown): string | null {
+  if (value === null || typeof value !== "object") return typeof value === "string" ? value : null;
+  const g = value as { commit?: string; branch?: string; dirty?: boolean | null };
+  return [g.commit?.slice(0, 12), g.branch ? `on ${g.branch}` : null, g.dirty ? "with changes" : null].filter(Boolean).join(" ") || null;
+}
+
 function surroundings(r: Report): HTMLElement {
   const e = r.run;
   const pairs = (o: Record<string, unknown>): string => Object.entries(o).map(([k, v]) => `${k}=${String(v)}`).join("  ");
@@ -98,8 +104,9 @@ function surroundings(r: Report): HTMLElement {
     ["folder", e.cwd], ["host", e.host], ["level", e.level],
     ["rank", f.isKnown(e.world_size) && e.world_size > 1 ? `${e.rank} of ${e.world_size}` : null],
     ["tags", pairs(e.tags)], ["parameters", pairs(e.params)], ["metrics", Object.entries(e.metrics).map(([k, v]) => `${k} ${f.isKnown(v) ? f.digits(v, 5) : f.MISSING}`).join(" · ")],
-    ...Object.entries(r.hardware ?? {}).map(([k, v]): [string, Node] => [f.words(k), anything(v, 3)]),
-    ...Object.entries(r.environment ?? {}).filter(([k, v]) => v !== null && k !== "argv").map(([k, v]): [string, Node] => [k, anything(v, 3)]),
+    ...Object.entries(r.hardware ?? {}).map(([k, v]): [string, Node] => k === "memory_mb" ? ["memory", document.createTextNode(f.mib(v as number))] : [f.words(k), anything(v, 3)]),
+    ["git", git(r.environment?.git)],
+    ...Object.entries(r.environment ?? {}).filter(([k, v]) => v !== null && k !== "argv" && k !== "git").map(([k, v]): [string, Node] => [k, anything(v, 3)]),
   ]));
 }
 

@@ -12,9 +12,12 @@ import { empty, section, siteName, table, type Context, type View } from "../vie
 import type { Lane, SeenStep } from "../types";
 import { phaseLegend } from "./memory";
 
-const GUTTER = 148, RULER = 58, BAND = 18, ROW = 16, GAP = 9, LABEL = 14, MOST_ROWS = 12;
+const RULER = 58, BAND = 18, ROW = 16, GAP = 9, LABEL = 14, MOST_ROWS = 12;
 const FACE = "11px system-ui, sans-serif";
 const MONO = '11px ui-monospace, "SF Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace';
+
+// Labels stand left of the lanes; on a phone they have less room.
+let GUTTER = 148;
 
 interface Place { lane: number; top: number; height: number; rows: Row[] }
 
@@ -109,6 +112,7 @@ export class TimelineView {
 
   private draw(s: Surface): void {
     const pen = s.pen;
+    GUTTER = s.width < 620 ? 96 : 148;
     if (this.dark !== document.documentElement.dataset.theme) { this.dark = document.documentElement.dataset.theme; this.colors.clear(); this.siteColor = []; }
     const scroll = this.box.scrollTop;
     pen.fillStyle = css("--panel");
@@ -133,17 +137,20 @@ export class TimelineView {
     this.drawRuler(pen, s, soft);
   }
 
+  private role(lane: Lane): string { return plain(lane.role || (this.context.run.report.processes.find((p) => p.pid === lane.pid)?.role ?? "process")); }
+
   private drawLabel(pen: CanvasRenderingContext2D, p: Place, top: number, ink: string, soft: string): void {
     const lane = this.lanes[p.lane]!;
     pen.textAlign = "left";
     pen.font = `600 ${FACE}`;
     pen.fillStyle = ink;
-    const who = lane.main ? `${lane.role || "process"} ${lane.pid}` : plain(lane.name) || `thread ${lane.tid}`;
+    const process = `${this.role(lane)} ${lane.pid}`;
+    const who = lane.main ? process : plain(lane.name) || `thread ${lane.tid}`;
     pen.fillText(fitted(who, GUTTER - 18, 6.6), 10, top + LABEL + BAND / 2);
     if (p.rows.length > 0) {
       pen.font = FACE;
       pen.fillStyle = soft;
-      pen.fillText(fitted(lane.main ? "main thread" : `${lane.role || "process"} ${lane.pid}`, GUTTER - 18, 6), 10, top + LABEL + BAND + ROW / 2 + 1);
+      pen.fillText(fitted(lane.main ? "main thread" : `of ${process}`, GUTTER - 18, 6), 10, top + LABEL + BAND + ROW / 2 + 1);
     }
   }
 
@@ -399,13 +406,13 @@ export const timeline: View = {
     const view = new TimelineView(c);
     const used = phaseOrder.filter((p) => t.lanes.some((l) => l.busy[p]));
     const whole = t.windows.some((w) => w.kind === "whole");
-    const left = t.windows.reduce((sum, w) => sum + w.left_out, 0);
+    const left = t.windows.find((w) => w.kind === "longest")?.left_out ?? 0;
     into.append(h("p", { class: "note" }, whole ? `All ${f.count(t.zones)} zones. ` : `Bands show all ${f.count(t.zones)} zones; boxes are the longest ones, and everything around the slowest and some typical steps. `,
       "Drag or ", h("kbd", null, "←"), " ", h("kbd", null, "→"), " to move, ", h("kbd", null, "Ctrl"), " + wheel or ", h("kbd", null, "+"), " ", h("kbd", null, "−"), " to zoom, ", h("kbd", null, "0"), " for all."),
       view.controls(), view.element, phaseLegend(used));
     if (t.lanes_left_out) into.append(h("p", { class: "small" }, `${f.count(t.lanes_left_out)} more threads are not shown.`));
     if (t.lanes.some((l) => l.partial)) into.append(h("p", { class: "small" }, "Older events of some threads were recycled (--max-trace): their lanes begin late. Statistics still count them."));
-    if (t.slowest.length) into.append(section("Slowest steps", whole || left === 0 ? null : `${f.count(left)} short zones are not drawn.`, table(t.slowest, [
+    if (t.slowest.length) into.append(section("Slowest steps", whole || left === 0 ? null : `Away from them ${f.count(left)} shorter zones are not drawn as boxes.`, table(t.slowest, [
       { title: "Step", cell: (s) => f.count(s[0]), sort: (s) => s[0] },
       { title: "Began", right: true, cell: (s) => f.seconds(s[1]), sort: (s) => s[1] },
       { title: "Took", right: true, cell: (s) => f.seconds(s[2] - s[1]), sort: (s) => s[2] - s[1] },
