@@ -348,38 +348,46 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     field_empty_array(w, "recommendations");
 }
 
+int report_json_value(const struct report *report, const struct report_style *style,
+                      struct json_writer *w)
+{
+    struct op_filter filter;
+    const int rc = op_filter_init(&filter, &report->ops, style, style->limit);
+    if (rc < 0)
+        return rc;
+    json_object_begin(w);
+    field_text(w, "schema", "sonde.report/1");
+    put_run(w, report);
+    put_surroundings(w, report);
+    put_summary(w, report);
+    put_phases(w, &report->phases);
+    put_processes(w, report);
+    field_empty_array(w, "ranks");
+    fields_of_training(w, report);
+    fields_of_operations(w, report, &filter);
+    fields_of_functions(w, report);
+    fields_of_allocations(w, report);
+    put_not_captured(w, report);
+    fields_of_monitors(w, report);
+    fields_of_energy(w, report);
+    fields_of_alerts(w, report);
+    fields_of_hangs(w, report);
+    put_open(w, report);
+    put_provenance(w, report);
+    put_notes(w, report);
+    json_object_end(w);
+    op_filter_release(&filter);
+    return 0;
+}
+
 int report_json(const struct report *report, const struct report_style *style,
                 FILE *out)
 {
-    struct op_filter filter;
     struct json_writer w;
-    int rc = op_filter_init(&filter, &report->ops, style, 0);
-    if (rc < 0)
-        return rc;
     json_init_file(&w, out, JSON_STYLE_PRETTY);
-    json_object_begin(&w);
-    field_text(&w, "schema", "sonde.report/1");
-    put_run(&w, report);
-    put_surroundings(&w, report);
-    put_summary(&w, report);
-    put_phases(&w, &report->phases);
-    put_processes(&w, report);
-    field_empty_array(&w, "ranks");
-    fields_of_training(&w, report);
-    fields_of_operations(&w, report, &filter);
-    fields_of_functions(&w, report);
-    fields_of_allocations(&w, report);
-    put_not_captured(&w, report);
-    fields_of_monitors(&w, report);
-    fields_of_energy(&w, report);
-    fields_of_alerts(&w, report);
-    fields_of_hangs(&w, report);
-    put_open(&w, report);
-    put_provenance(&w, report);
-    put_notes(&w, report);
-    json_object_end(&w);
-    json_newline(&w);
-    rc = json_finish(&w);
-    op_filter_release(&filter);
-    return rc;
+    const int rc = report_json_value(report, style, &w);
+    if (rc == 0)
+        json_newline(&w);
+    const int finished = json_finish(&w);
+    return rc < 0 ? rc : finished;
 }
