@@ -332,8 +332,14 @@ int account_read(const struct trace *trace, int64_t from_ns, int64_t to_ns,
 {
     struct step_account a = {
         .partial = !trace_info(trace)->timeline_complete,
-        .median_ns = NAN, .mean_ns = NAN, .mad_ns = NAN, .p95_ns = NAN, .p99_ns = NAN,
-        .drift = NAN, .drift_low = NAN, .drift_high = NAN,
+        .median_ns = NAN,
+        .mean_ns = NAN,
+        .mad_ns = NAN,
+        .p95_ns = NAN,
+        .p99_ns = NAN,
+        .drift = NAN,
+        .drift_low = NAN,
+        .drift_high = NAN,
     };
     struct walk *w = calloc(1, sizeof *w);
     if (!w)

@@ -25,24 +25,24 @@
 enum { ACCOUNT_CHANGES = 8 };
 
 struct step_account {
-    bool known;          /* there were steps on the timeline */
-    bool partial;        /* older ones are no longer there: parts are of the rest */
-    uint64_t steps;      /* seen */
+    bool known;     /* there were steps on the timeline */
+    bool partial;   /* older ones are no longer there: parts are of the rest */
+    uint64_t steps; /* seen */
     uint64_t warmup, steady, epochs, checkpoints, evaluations;
-    double wall_ns;      /* the sum of the seven below */
-    double startup_ns;   /* before the first step */
+    double wall_ns;    /* the sum of the seven below */
+    double startup_ns; /* before the first step */
     double warmup_ns;
     double steady_ns;
     double checkpoint_ns, evaluation_ns;
-    double epoch_ns;     /* beyond a steady step */
-    double end_ns;       /* behind the last step */
+    double epoch_ns;           /* beyond a steady step */
+    double end_ns;             /* behind the last step */
     struct phase_split phases; /* of steady steps; wall_ns is their time */
     double median_ns, mean_ns, mad_ns, p95_ns, p99_ns; /* of steady steps; NaN */
-    double slow_ns;      /* beyond twice the median, of all steady steps together */
-    uint64_t slow;       /* how many of them */
+    double slow_ns; /* beyond twice the median, of all steady steps together */
+    uint64_t slow;  /* how many of them */
     /* How step time moved from the beginning of the steady steps to their end. */
     bool drift_known;
-    double drift, drift_low, drift_high; /* as a share of the median */
+    double drift, drift_low, drift_high;    /* as a share of the median */
     struct change changes[ACCOUNT_CHANGES]; /* places are points of the series */
     size_t change_count;
 };

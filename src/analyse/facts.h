@@ -27,24 +27,24 @@ extern const struct fact_info fact_infos[FACT_COUNT];
 
 /* Places and names, "" when not known: "train.py:41", "decode (data.py:57)". */
 enum fact_place {
-    PLACE_LOADER,     /* where the loader is made */
-    PLACE_DATASET,    /* its class: "Pictures (data.py:12)" */
-    PLACE_TRANSFORM,  /* the line samples spend most time at */
+    PLACE_LOADER,    /* where the loader is made */
+    PLACE_DATASET,   /* its class: "Pictures (data.py:12)" */
+    PLACE_TRANSFORM, /* the line samples spend most time at */
     PLACE_COLLATE,
     PLACE_LEAK,
-    PLACE_ALLOC,      /* most bytes allocated */
-    PLACE_LOG,        /* the line that logs */
-    PLACE_LOG_FILE,   /* what is written to */
-    PLACE_READ,       /* the file or folder with most read time */
-    PLACE_GIL,        /* the thread that holds the GIL while main waits */
-    PLACE_BLAS,       /* the library */
+    PLACE_ALLOC,    /* most bytes allocated */
+    PLACE_LOG,      /* the line that logs */
+    PLACE_LOG_FILE, /* what is written to */
+    PLACE_READ,     /* the file or folder with most read time */
+    PLACE_GIL,      /* the thread that holds the GIL while main waits */
+    PLACE_BLAS,     /* the library */
     PLACE_OPTIMIZER,
     PLACE_SYNC,
     PLACE_CHECKPOINT,
     PLACE_STARTUP,
-    PLACE_HOT,        /* the main thread's hottest line */
-    PLACE_FD,         /* the path that is open most often */
-    PLACE_OBJECT,     /* the object whose reference counts are written */
+    PLACE_HOT,    /* the main thread's hottest line */
+    PLACE_FD,     /* the path that is open most often */
+    PLACE_OBJECT, /* the object whose reference counts are written */
     PLACE_OVERHEAD,
     PLACE_COUNT
 };

@@ -18,7 +18,7 @@ enum severity { SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH, SEVERITY_CRITICAL 
 
 enum { EVIDENCE_MAX = 12, BECAUSE_MAX = 4 };
 
-struct evidence {
+struct finding_evidence {
     const char *metric, *unit, *source;
     double value;
 };
@@ -39,7 +39,7 @@ struct finding {
     const char *place;                /* "train.py:41", or "" */
     const char *because[BECAUSE_MAX]; /* ids of findings, or what else lies behind it */
     size_t because_count;
-    struct evidence evidence[EVIDENCE_MAX];
+    struct finding_evidence evidence[EVIDENCE_MAX];
     size_t evidence_count;
     struct gain gain;
     /* What the tool's own predictions of this kind were off by (store/ledger.h). */

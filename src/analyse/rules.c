@@ -116,13 +116,14 @@ static enum severity severity_of(const struct thresholds *t, double stake)
     return stake >= t->medium ? SEVERITY_MEDIUM : SEVERITY_LOW;
 }
 
-static void add_evidence(const struct facts *f, const enum fact *list, struct finding *n)
+static void add_evidence(const struct facts *f, const enum fact *list,
+                         struct finding *n)
 {
     for (size_t i = 0; i < RULE_FACTS && list[i] != FACT_NONE; i++) {
         const struct fact_info *info = &fact_infos[list[i]];
         if (n->evidence_count == EVIDENCE_MAX || !fact_known(f, list[i]))
             continue;
-        n->evidence[n->evidence_count++] = (struct evidence){
+        n->evidence[n->evidence_count++] = (struct finding_evidence){
             info->metric, info->unit, info->source, f->v[list[i]]
         };
     }

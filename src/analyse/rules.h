@@ -21,8 +21,14 @@
 #include "analyse/thresholds.h"
 #include "base/buf.h"
 
-enum rule_family { RULES_INPUT, RULES_HOST, RULES_MEMORY, RULES_STEP, RULES_GPU,
-                   RULES_RANKS };
+enum rule_family {
+    RULES_INPUT,
+    RULES_HOST,
+    RULES_MEMORY,
+    RULES_STEP,
+    RULES_GPU,
+    RULES_RANKS
+};
 enum { RULE_FACTS = 10, RULE_YIELDS = 14 };
 
 /* What a rule has to say; the engine turns it into a finding. */

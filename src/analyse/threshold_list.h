@@ -13,10 +13,13 @@ THRESHOLD(medium, 0.10, NAN, "share", "… medium; below it is low")
 
 /* ---- Input ---- */
 THRESHOLD(data_wait, 0.15, NAN, "share", "of a step spent waiting for its batch")
-THRESHOLD(batch_ms, INFINITY, 100, "ms", "time to load a batch, whatever the step takes")
-THRESHOLD(sample_ms, INFINITY, 1, "ms", "time to prepare a sample, whatever the step takes")
+THRESHOLD(batch_ms, INFINITY, 100, "ms",
+          "time to load a batch, whatever the step takes")
+THRESHOLD(sample_ms, INFINITY, 1, "ms",
+          "time to prepare a sample, whatever the step takes")
 THRESHOLD(transform, 0.50, NAN, "share", "of a sample's time in the transform")
-THRESHOLD(workers_help, 0.10, NAN, "share", "of step time that other loader settings save")
+THRESHOLD(workers_help, 0.10, NAN, "share",
+          "of step time that other loader settings save")
 THRESHOLD(collate, 0.40, NAN, "share", "of a batch's time in collate")
 THRESHOLD(transfer, 0.15, NAN, "share", "of a step in copies to the card")
 THRESHOLD(open_time, 0.10, NAN, "share", "of the readers' time in open")
@@ -25,7 +28,8 @@ THRESHOLD(small_read_time, 0.10, NAN, "share", "of the readers' time in reads")
 THRESHOLD(iowait, 0.20, 0.20, "share", "of the time waiting for storage")
 THRESHOLD(slow_samples, 0.10, NAN, "share", "of a step lost to slow samples")
 THRESHOLD(sample_tail, 5, NAN, "1", "p99 of samples over their median")
-THRESHOLD(worker_excess, 0.03, NAN, "share", "step time that fewer workers may cost at most")
+THRESHOLD(worker_excess, 0.03, NAN, "share",
+          "step time that fewer workers may cost at most")
 THRESHOLD(epoch_stall, 0.05, NAN, "share", "of the run at changes of epochs")
 THRESHOLD(shm, 0.80, NAN, "share", "of /dev/shm in use")
 THRESHOLD(padding, 0.30, NAN, "share", "of batches that is padding")
@@ -40,13 +44,17 @@ THRESHOLD(gc, 0.05, NAN, "share", "of the main thread's time in the garbage coll
 THRESHOLD(reference_blas, 0.20, NAN, "share", "of CPU time in the reference BLAS")
 THRESHOLD(numa_remote, 0.30, NAN, "share", "of memory accesses to another node")
 THRESHOLD(allocator, 0.10, NAN, "share", "of CPU time in the allocator and page faults")
-THRESHOLD(leak_of_limit, 0.02, NAN, "share", "of the memory limit leaked in a run, or …")
+THRESHOLD(leak_of_limit, 0.02, NAN, "share",
+          "of the memory limit leaked in a run, or …")
 THRESHOLD(leak_mb, 32, 100, "MiB", "… this much, and …")
 THRESHOLD(leak_of_rss, 0.10, NAN, "share", "… this part of the memory in use")
-THRESHOLD(leak_steady, 0.60, NAN, "1", "growth of the second half over that of the first")
+THRESHOLD(leak_steady, 0.60, NAN, "1",
+          "growth of the second half over that of the first")
 THRESHOLD(memory, 0.90, NAN, "share", "of the memory limit in use")
-THRESHOLD(memory_mb, INFINITY, 16000, "MiB", "resident memory, whatever the machine has")
-THRESHOLD(worker_growth, 0.05, NAN, "share", "of the memory limit by which workers grew, or …")
+THRESHOLD(memory_mb, INFINITY, 16000, "MiB",
+          "resident memory, whatever the machine has")
+THRESHOLD(worker_growth, 0.05, NAN, "share",
+          "of the memory limit by which workers grew, or …")
 THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much")
 THRESHOLD(swap_faults, 20, NAN, "1/s", "major page faults with swap in use")
 THRESHOLD(descriptors, 100, NAN, "1", "descriptors left open, rising throughout")
@@ -63,7 +71,8 @@ THRESHOLD(compile, 0.10, NAN, "share", "of steady time compiling")
 THRESHOLD(checkpoint, 0.05, NAN, "share", "of the run in checkpoints")
 THRESHOLD(logging, 0.05, NAN, "share", "of the main thread's time logging")
 THRESHOLD(evaluation, 0.35, NAN, "share", "of the run in evaluation")
-THRESHOLD(startup, 0.25, NAN, "share", "of the run before the first step, imports apart, and …")
+THRESHOLD(startup, 0.25, NAN, "share",
+          "of the run before the first step, imports apart, and …")
 THRESHOLD(startup_s, 2, NAN, "s", "… at least so long")
 
 /* ---- Cards ---- */
@@ -77,6 +86,7 @@ THRESHOLD(gpu_alloc, 0.05, NAN, "share", "of a step allocating memory of the car
 
 /* ---- Ranks ---- */
 THRESHOLD(straggler, 0.10, NAN, "share", "of a step the others wait for one rank")
-THRESHOLD(straggler_same, 0.60, NAN, "share", "of the steps in which it is the same one")
+THRESHOLD(straggler_same, 0.60, NAN, "share",
+          "of the steps in which it is the same one")
 THRESHOLD(imbalance, 0.10, NAN, "share", "of a step lost to uneven work")
 THRESHOLD(communication, 0.20, NAN, "share", "of a step in communication")

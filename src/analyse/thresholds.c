@@ -6,7 +6,7 @@
 #include <string.h>
 
 const struct threshold_info threshold_infos[] = {
-#define THRESHOLD(name, value, reference, unit, text) \
+#define THRESHOLD(name, value, reference, unit, text)                                  \
     { #name, unit, text, value, reference, offsetof(struct thresholds, name) },
 #include "analyse/threshold_list.h"
 #undef THRESHOLD
