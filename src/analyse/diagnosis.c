@@ -36,19 +36,36 @@ static int put_verdict(struct report *r, const struct finding *f)
     return rc;
 }
 
-/* What the first finding rests on: the finding behind it, else where the time is. */
+static void put_value(struct buf *b, const struct finding_evidence *e)
+{
+    char name[64];
+    size_t i = 0;
+    for (; e->metric[i] && i + 1 < sizeof name; i++)
+        name[i] = e->metric[i] == '_' ? ' ' : e->metric[i];
+    name[i] = '\0';
+    if (strcmp(e->unit, "share") == 0)
+        buf_printf(b, "%s %.0f %%", name, 100 * e->value);
+    else if (strcmp(e->unit, "1") == 0)
+        buf_printf(b, "%s %.4g", name, e->value);
+    else
+        buf_printf(b, "%s %.3g %s", name, e->value, e->unit);
+}
+
+/* What the first finding rests on: what it says lies behind it, and its numbers. */
 static int put_why(struct report *r, const struct finding *f)
 {
+    enum { SHOWN = 5 };
     struct buf b = BUF_INIT;
-    int rc = 0;
-    for (size_t i = 0; i < r->diagnosis.finding_count && !b.len; i++) {
-        const struct finding *other = &r->diagnosis.findings[i];
-        for (size_t k = 0; k < other->because_count; k++)
-            if (other != f && strcmp(other->because[k], f->id) == 0)
-                buf_puts(&b, other->description);
+    for (size_t i = 0; i < f->because_count; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "Because of ", f->because[i]);
+    if (f->because_count)
+        buf_puts(&b, ". ");
+    for (size_t i = 0; i < f->evidence_count && i < SHOWN; i++) {
+        if (i)
+            buf_puts(&b, " · ");
+        put_value(&b, &f->evidence[i]);
     }
-    if (b.len)
-        rc = set_text(r, &r->why, &b);
+    const int rc = set_text(r, &r->why, &b);
     buf_release(&b);
     return rc;
 }

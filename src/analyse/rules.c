@@ -162,7 +162,7 @@ static const char *missing_fact(const struct facts *f, const struct rule *rule)
     return NULL;
 }
 
-enum { ALONE_LOW = 1, NEEDS_CAUSE = 2 };
+enum { ALONE_LOW = 1, NEEDS_CAUSE = 2, ALWAYS_LOW = 4 };
 
 static void ask(struct engine *e, const struct rule *rule, unsigned *ret_flags)
 {
@@ -183,7 +183,8 @@ static void ask(struct engine *e, const struct rule *rule, unsigned *ret_flags)
                            .place = "" };
     if (rule->judge(e->c, &draft) && draft.stake > 0) {
         ret_flags[d->finding_count] = (draft.alone_is_low ? ALONE_LOW : 0) |
-                                      (draft.needs_cause ? NEEDS_CAUSE : 0);
+                                      (draft.needs_cause ? NEEDS_CAUSE : 0) |
+                                      (draft.always_low ? ALWAYS_LOW : 0);
         add_finding(e, rule, &draft);
     } else {
         d->quiet++;
@@ -262,7 +263,7 @@ static void judge_symptoms(struct diagnosis *d, const struct thresholds *t,
             d->quiet++;
             continue;
         }
-        if (alone && flags[i] & ALONE_LOW) {
+        if ((alone && flags[i] & ALONE_LOW) || flags[i] & ALWAYS_LOW) {
             n.severity = SEVERITY_LOW;
             n.score = fmin(n.score, t->medium / 2);
         }

@@ -39,6 +39,7 @@ struct draft {
     const char *place;
     bool alone_is_low; /* a symptom that says little without a cause */
     bool needs_cause;  /* … or nothing */
+    bool always_low;   /* worth a word, never more: not the program's doing */
 };
 
 struct rule_case {

@@ -13,7 +13,7 @@ static bool judge_saturated(const struct rule_case *c, struct draft *d)
         return false;
     const bool others = foreign >= 0.25;
     d->needs_cause = !others;
-    d->alone_is_low = others;
+    d->always_low = others;
     d->stake = c->t->reference ? 0.2 : others ? fmin(foreign, 1) : 0.1;
     buf_printf(&d->text, "%.0f %% of all cores were busy", 100 * busy);
     if (others)
