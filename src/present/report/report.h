@@ -28,6 +28,7 @@ struct report_style {
     uint64_t min_time_ns; /* operations below are summed up, not listed */
     unsigned depth;       /* operations deeper than this likewise; 0 = no limit */
     const char *ref;      /* what to call the run in commands; NULL: its id */
+    const struct thresholds *thresholds; /* of the rules; NULL: the defaults */
 };
 
 /* Fills in width (COLUMNS, else the terminal behind fd), color (a terminal, and not
