@@ -8,6 +8,7 @@
 struct report;
 
 void facts_of_time(struct report *report, struct facts *facts);
+void facts_of_loader(struct report *report, struct facts *facts);
 void facts_of_machine(struct report *report, struct facts *facts);
 void facts_of_memory(struct report *report, struct facts *facts);
 void facts_of_files(struct report *report, struct facts *facts);

@@ -37,8 +37,9 @@ int facts_read(struct report *report, struct facts *ret_facts)
     facts_of_time(report, ret_facts);
     facts_of_machine(report, ret_facts);
     facts_of_memory(report, ret_facts);
-    facts_of_files(report, ret_facts);
     facts_of_python(report, ret_facts);
+    facts_of_loader(report, ret_facts); /* what the loader says wins over zones */
+    facts_of_files(report, ret_facts);
     facts_of_native(report, ret_facts);
     facts_of_cards(report, ret_facts);
     return 0;

@@ -16,6 +16,7 @@
 #include "analyse/allocations.h"
 #include "analyse/functions.h"
 #include "analyse/io.h"
+#include "analyse/loaders.h"
 #include "analyse/monitors.h"
 #include "analyse/alerts.h"
 #include "analyse/hangs.h"
@@ -121,7 +122,8 @@ struct report {
     struct hang_report hangs;
     struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
-    struct io_report io;       /* files and sockets */
+    struct io_report io; /* files and sockets */
+    struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
     const char *next;          /* what to do first; "" nothing */
     struct diagnosis diagnosis;
