@@ -264,7 +264,8 @@ PyMODINIT_FUNC PyInit__sonde(void)
         PyModule_AddStringConstant(module, "__version__", SONDE_VERSION) < 0 ||
         zones_init() < 0 || zone_init(module) < 0 || spans_init(module) < 0 ||
         profiled_init(module) < 0 || drive_init(module) < 0 ||
-        operation_init(module) < 0) {
+        operation_init(module) < 0 || hook_init(module) < 0 ||
+        loaders_init(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -174,6 +174,10 @@ struct loader {
     size_t slowest_count;
     struct loader_batch *recent; /* oldest first */
     size_t recent_count;
+
+    /* While reading. */
+    size_t transform_cap, worker_cap, epoch_cap, slowest_cap, recent_cap;
+    uint64_t made_samples;
 };
 
 struct loader_report {

@@ -437,6 +437,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = io_read(r);
     if (rc == 0)
+        rc = loaders_read(r);
+    if (rc == 0)
         rc = functions_read(r->run->dir,
                             r->run->meta.cpu_user_s + r->run->meta.cpu_system_s,
                             &r->arena, &r->hot);
@@ -487,6 +489,7 @@ void report_free(struct report *report)
     op_table_release(&report->ops);
     step_stats_release(&report->steps);
     allocations_release(&report->allocations);
+    loaders_release(&report->loaders);
     free(report->processes);
     free(report->threads);
     free(report->monitors.series);

@@ -348,6 +348,7 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     static const char *const groups[] = { "gpu", "cost", NULL };
     fields_of_python(w, r);
     fields_of_io(w, r);
+    fields_of_loaders(w, r);
     field_nulls(w, groups);
     fields_of_findings(w, r);
     fields_of_account(w, r);

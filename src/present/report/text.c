@@ -47,6 +47,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_account(&h->before, r);
     section_findings(&h->before, r, style->full);
     section_end(&h->after, r, limits);
+    section_loaders(&h->after, r, style->full);
     section_metrics(&h->after, r, limits);
     section_alerts(&h->after, r);
     section_python(&h->after, r, style->full);
