@@ -107,9 +107,12 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
         return false;
     const double part = share * (isnan(transform) ? 1 : fmin(transform, 1));
     draft_time(c, d, part, 0.5, 0.75, 1);
-    /* Where workers hide it, they come first. */
+    /* Where workers hide it, they come first; where there is no loader to set, the work
+     * itself does. */
     if (FACT_OF(c, WORKERS_GAIN) >= c->t->workers_help)
         d->stake *= 0.6;
+    else
+        d->stake = rule_of_run(c, share * fmax(fmin(transform, 1), 0.8));
     buf_printf(&d->text, "%.0f %% of the time to make a sample is its transform",
                100 * fmin(transform, 1));
     put_place(&d->text, ", most of it at ", PLACE_OF(c, TRANSFORM));
@@ -350,8 +353,8 @@ const struct rule rules_input[] = {
                  FACT_WORKER_BUSY_SHARE, FACT_SAMPLE_MS, FACT_IDLE_CORES,
                  FACT_WORKERS_BEST, FACT_WORKERS_GAIN, FACT_GPU_BUSY, FACT_COLD_SHARE },
       .yields_to = { "metadata_bound", "small_reads", "slow_samples", "collate_bound",
-                     "preprocessing_bound", "too_many_workers", "oversubscribed",
-                     "cpu_throttled", "swapping", "gil_contention", "shm_pressure" } },
+                     "too_many_workers", "oversubscribed", "cpu_throttled", "swapping",
+                     "gil_contention", "shm_pressure" } },
     { "preprocessing_bound", "PREPROCESSING-BOUND", RULES_INPUT,
       .judge = judge_preprocessing, .needs = { FACT_INPUT_SHARE },
       .shows = { FACT_STEP_MS, FACT_TRANSFORM_OF_SAMPLE, FACT_PREPROCESSING_SHARE,
