@@ -61,6 +61,7 @@ static const struct {
 } report_formats[] = {
     { "json", REPORT_JSON, "the report (sonde.report/1)" },
     { "csv", REPORT_CSV, "the report's operations" },
+    { "markdown", REPORT_MARKDOWN, "the report, for pull requests and wikis" },
 };
 enum { REPORT_FORMATS = sizeof report_formats / sizeof *report_formats };
 

@@ -18,15 +18,17 @@ struct report_options {
     uint64_t min_time_ns, depth, width;
 };
 
-static const char *const formats[] = {
-    [REPORT_TEXT] = "text", [REPORT_JSON] = "json", [REPORT_CSV] = "csv", NULL
-};
+static const char *const formats[] = { [REPORT_TEXT] = "text",
+                                       [REPORT_JSON] = "json",
+                                       [REPORT_CSV] = "csv",
+                                       [REPORT_MARKDOWN] = "markdown",
+                                       NULL };
 
 #define FIELD(name) offsetof(struct report_options, name)
 
 static const struct option options[] = {
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
-      .help = "text, json, or csv (the operations)", .env = "SONDE_FORMAT",
+      .help = "text, json, csv (the operations) or markdown", .env = "SONDE_FORMAT",
       .choices = formats },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
