@@ -15,8 +15,7 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu",    "operations.gpu", "phases.device_s", "cost", "optimizer_steps",
-    "epochs", "ranks",          "bound_by",
+    "gpu", "operations.gpu", "phases.device_s", "cost", "ranks", "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -290,6 +289,9 @@ int provenance_write(struct report *report)
     add_io(report);
     add_sampled(report);
     add_energy(report);
+    report->provenance_count += python_provenance(
+        report, report->provenance + report->provenance_count,
+        MAX_ENTRIES - report->provenance_count);
     for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
         add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");
     return 0;

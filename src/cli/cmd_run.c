@@ -45,7 +45,7 @@ struct run_options {
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io", "stacks" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
-        no_sites, no_hang, no_energy;
+        no_sites, no_hang, no_energy, no_python;
     struct option_list alerts;
     const char *grid;
 };
@@ -103,6 +103,9 @@ static const struct option options[] = {
       .help = "of allocations count calls and bytes alone: no call sites, live bytes, "
               "leaks",
       .env = "SONDE_NO_SITES" },
+    { "no-python", 0, OPTION_FLAG, FIELD(no_python),
+      .help = "leave Python programs as they are: no phases of torch",
+      .env = "SONDE_NO_PYTHON" },
     { "trace", 0, OPTION_TEXT, FIELD(trace), .value = "LIST",
       .help = "record every event of: alloc, io (comma between); "
               "stacks: with the call path of each allocation",
@@ -352,6 +355,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
                      .no_stacks = o->rate_hz == 0,
                      .memory_limit = o->memory_limit,
                      .no_energy = o->no_energy,
+                     .no_python = o->no_python,
                      .alerts = o->alerts.items,
                      .alert_count = o->alerts.count },
     };

@@ -17,7 +17,7 @@
 
 /* Zero is the default of everything. */
 struct capture_options {
-    bool no_monitors, no_preload, no_stacks, no_energy;
+    bool no_monitors, no_preload, no_stacks, no_energy, no_python;
     uint64_t interval_ns;       /* of monitors; 0: 1 s */
     unsigned rate_hz;           /* of stacks; 0: the level's default */
     bool trace_alloc, trace_io; /* every event, not only counters */

@@ -459,7 +459,7 @@ static int put_event(void *arg, uint32_t tid, const struct trace_event *e)
     case TRACE_VALUE:
         return put_counter(c, tid, e);
     case TRACE_STEP:
-        return put_instant(c, tid, e, "step", "p", "samples");
+        return e->sub == STEP_NEXT ? put_instant(c, tid, e, "step", "p", "samples") : 0;
     case TRACE_MARK:
         return put_instant(c, tid, e, trace_site(c->trace, e->site)->name, "t", NULL);
     case TRACE_LOST:
