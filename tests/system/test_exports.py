@@ -7,13 +7,14 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 
 import pytest
 import readers
-from sonde_test import run, sonde, workload
+from sonde_test import SONDE, environment, run, sonde, workload
 
 BURN = """
 def inner(n):
@@ -232,6 +233,15 @@ def test_speedscope_reads_samples(python, allocations):
             assert document["profiles"][0]["endValue"] == exported.report["sampling"]["samples"]
 
 
+def test_speedscopes_own_importer_takes_it(zones, tmp_path):
+    path = zones.file("speedscope", "zones")
+    page = readers.speedscope_page(path, tmp_path)
+    assert f"<title>{zones.report['run']['id']} - speedscope</title>" in page
+    listed = re.findall(r'<tr title="([^"]+)"', page)
+    expected = [p["name"] for p in json.loads(path.read_text())["profiles"]]
+    assert listed == expected and len(listed) == 2
+
+
 # ---- Folded ----------------------------------------------------------------------
 
 
@@ -413,6 +423,42 @@ def test_names_that_mean_something_elsewhere_do_no_harm(tmp_path, zones):
     list(csv.reader(io.StringIO(done.file("csv", "monitors").read_text())))
     parser = readers.module("prometheus_client.parser")
     list(parser.text_string_to_metric_families(done.file("prometheus").read_text()))
+
+
+# ---- Memory --------------------------------------------------------------------------------
+
+
+def peak_kib(*arguments):
+    """Most memory the command had; its own, not that of others before it."""
+    pid = os.fork()
+    if pid == 0:
+        os.execve(SONDE, [SONDE, *map(str, arguments)], environment())
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0
+    return usage.ru_maxrss
+
+
+@pytest.fixture(scope="module")
+def sizes(tmp_path_factory):
+    base = tmp_path_factory.mktemp("sizes")
+    for repeats in (10, 300):
+        run(base / str(repeats), workload("known_counts"), 2, repeats)
+    return base
+
+
+@pytest.mark.parametrize(
+    ("form", "what"),
+    [("chrome", None), ("perfetto", None), ("speedscope", "zones"), ("csv", "zones")],
+)
+def test_thirty_times_the_events_take_no_more_memory(sizes, form, what):
+    more = ["--what", what] if what else []
+    few, many = (
+        peak_kib("export", sizes / n, "--format", form, *more, "-q", "-o", sizes / f"{n}.{form}")
+        for n in ("10", "300")
+    )
+    # 10,000 zones and 320,000: held in memory, they would take tens of megabytes.
+    assert many < few + 4096
+    assert (sizes / f"300.{form}").stat().st_size > 20 * (sizes / f"10.{form}").stat().st_size
 
 
 # ---- Mistakes -----------------------------------------------------------------------------
