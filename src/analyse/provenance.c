@@ -145,6 +145,12 @@ static void add_monitors(struct report *r)
               "off"
             : "not watched",
         "");
+    const bool switches = each && isfinite(m->processes[0].voluntary_switches);
+    add(r, "processes.switches", switches ? MEASURED : UNAVAILABLE,
+        switches ? "status of every thread, added up; what a thread did after the last "
+                   "look at it is missing"
+                 : "not watched",
+        switches ? "until the last look" : "");
 }
 
 static void add_allocations(struct report *r)

@@ -21,11 +21,10 @@ struct report_options {
     uint64_t min_time_ns, depth, width;
 };
 
-static const char *const formats[] = { [REPORT_TEXT] = "text",
-                                       [REPORT_JSON] = "json",
-                                       [REPORT_CSV] = "csv",
-                                       [REPORT_HTML] = "html",
-                                       NULL };
+static const char *const formats[] = {
+    [REPORT_TEXT] = "text", [REPORT_JSON] = "json",         [REPORT_CSV] = "csv",
+    [REPORT_HTML] = "html", [REPORT_MARKDOWN] = "markdown", NULL
+};
 
 static const char *const severities[] = { "never", "low",      "medium",
                                           "high",  "critical", NULL };
@@ -34,7 +33,8 @@ static const char *const severities[] = { "never", "low",      "medium",
 
 static const struct option options[] = {
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
-      .help = "text, json, csv (the operations), or html (one page with everything)",
+      .help = "text, json, csv (the operations), markdown, or html (one page with "
+              "everything)",
       .env = "SONDE_FORMAT", .choices = formats },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",

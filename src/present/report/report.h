@@ -1,4 +1,4 @@
-/* report.h: a run as a report: text for the terminal, JSON, CSV.
+/* report.h: a run as a report: text for the terminal, JSON, CSV, Markdown.
  *
  *     struct report_style style = { 0 };
  *     report_style_detect(&style, STDOUT_FILENO);
@@ -16,7 +16,13 @@
 
 #include "analyse/report.h"
 
-enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_HTML };
+enum report_format {
+    REPORT_TEXT,
+    REPORT_JSON,
+    REPORT_CSV,
+    REPORT_HTML,
+    REPORT_MARKDOWN
+};
 
 /* All zero: plain ASCII text of 100 columns, one screen. */
 struct report_style {
@@ -53,5 +59,7 @@ int report_json_value(const struct report *report, const struct report_style *st
                       struct json_writer *w);
 int report_csv(const struct report *report, const struct report_style *style,
                FILE *out);
+int report_markdown(const struct report *report, const struct report_style *style,
+                    FILE *out);
 
 #endif
