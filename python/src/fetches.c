@@ -52,7 +52,7 @@ struct fetches {
     uint64_t wait, receive, given, epoch_batches;
     uint32_t early_stored, last_samples;
     struct fetches *outer; /* whose fetch this one is part of: nested loaders */
-    uint64_t bytes_seen, bytes_mean;
+    uint64_t last_bytes;
 };
 
 static PyTypeObject *fetches_type;
@@ -168,17 +168,17 @@ static bool next_before(struct hook *h, struct hook_call *call)
 /* Walking a batch takes microseconds: a loop of microseconds is walked now and then. */
 static uint64_t bytes_in(struct fetches *f, PyObject *batch, uint64_t fetch_ticks)
 {
-    if (!calls.bytes_of ||
-        (f->bytes_seen >= 8 && fetch_ticks < 1 << 20 && f->epoch_batches % 32 != 0))
-        return f->bytes_mean;
+    const struct loader_sum_row *seen = sum_of(f, LOADER_BATCH_BYTES);
+    if (!calls.bytes_of || !seen ||
+        (seen->count >= 8 && fetch_ticks < 1 << 20 && f->row->batches % 32 != 0))
+        return f->last_bytes;
     PyObject *answer = PyObject_CallFunctionObjArgs(calls.bytes_of, batch, NULL);
     const long long bytes = answer ? PyLong_AsLongLong(answer) : -1;
     Py_XDECREF(answer);
     PyErr_Clear();
     if (bytes < 0)
         return 0;
-    f->bytes_seen++;
-    f->bytes_mean = (uint64_t)bytes;
+    f->last_bytes = (uint64_t)bytes;
     add(f, LOADER_BATCH_BYTES, (uint64_t)bytes);
     return (uint64_t)bytes;
 }

@@ -158,7 +158,7 @@ void maker_sample_ends(struct maker *m, uint64_t start, PyObject *dataset,
 
 static void decide(struct maker *m)
 {
-    const bool turn = m->batches % LOOK_EVERY == 0;
+    const bool turn = (m->batches_before + m->batches) % LOOK_EVERY == 0;
     const double mean = m->looked_samples
                             ? (double)m->looked_ticks / (double)m->looked_samples
                             : 0;
@@ -407,6 +407,12 @@ static void take_sums(struct maker *m)
     m->collate = book_sum(m->loader, LOADER_COLLATE, NULL, 0);
     m->make = book_sum(m->loader, LOADER_MAKE, NULL, 0);
     m->make_cpu = book_sum(m->loader, LOADER_MAKE_CPU, NULL, 0);
+    if (m->sample && m->make) { /* of epochs before */
+        m->looked_samples = m->sample->count;
+        m->looked_ticks = (uint64_t)m->sample->sum;
+        m->make_ticks = m->make->count ? m->make->sum / (double)m->make->count : 0;
+        m->batches_before = m->make->count;
+    }
     if (!m->self)
         return;
     m->idle = book_sum(m->loader, LOADER_IDLE, NULL, 0);

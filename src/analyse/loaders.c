@@ -396,8 +396,11 @@ static void finish(struct loader_reading *g, struct loader *l)
 {
     const struct step_stats *steps = &g->report->steps;
     const double consumed_s = loader_times_total_s(&l->consume);
-    if (l->made_samples && l->num_workers)
+    /* Of an iterable only those who made its last batch know how many were in it. */
+    if (l->iterable && l->made_samples && l->made_samples < l->samples)
         l->samples = l->made_samples;
+    if (!l->num_workers)
+        l->made_samples = l->samples;
     loader_finish_sums(l);
     loader_finish_batches(l);
     l->wait_share = l->wait_s + consumed_s > 0 ? l->wait_s / (l->wait_s + consumed_s)

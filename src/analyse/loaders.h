@@ -124,8 +124,9 @@ struct loader {
     bool in_order; /* batches come in the order of their indices */
     double timeout_s;
 
-    uint64_t batches, samples, epochs;
-    uint64_t bytes;                  /* of all batches, tensors and arrays in them */
+    uint64_t batches, samples, epochs; /* that the program got, … */
+    uint64_t made_samples; /* … and that were made: more when a loop is left early */
+    uint64_t bytes;        /* of all batches, tensors and arrays in them */
     struct distribution batch_bytes; /* bytes, not ns; count 0 unknown */
     struct distribution batch_samples;
 
@@ -177,7 +178,6 @@ struct loader {
 
     /* While reading. */
     size_t transform_cap, worker_cap, epoch_cap, slowest_cap, recent_cap;
-    uint64_t made_samples;
 };
 
 struct loader_report {
