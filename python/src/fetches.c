@@ -18,6 +18,7 @@
 #include "book.h"
 #include "hook.h"
 #include "maker.h"
+#include "torch.h"
 
 enum { IS_READY = 1, IS_EARLY = 2 };
 enum { MAX_PINNERS = 64 };
@@ -116,13 +117,13 @@ static struct travel *travel_of(const struct fetches *f, int64_t number)
 
 /* ---- next ----------------------------------------------------------------------------- */
 
-static void tell(PyObject *fn, PyObject *a, PyObject *b)
+static void inform(PyObject *fn, PyObject *a, PyObject *b)
 {
     if (!fn)
         return;
     PyObject *answer = PyObject_CallFunctionObjArgs(fn, a, b, NULL);
     Py_XDECREF(answer);
-    PyErr_Clear();
+    swallow("steps");
 }
 
 /* Batches that are made and not fetched: some may still be on their way. */
@@ -149,7 +150,7 @@ static bool next_before(struct hook *h, struct hook_call *call)
         return false;
     call->owner = new_ref((PyObject *)f);
     const uint64_t steps = sonde_steps();
-    tell(calls.begins, iterator, NULL);
+    inform(calls.begins, iterator, NULL);
     f->stepped = sonde_steps() != steps;
     f->fetching = true;
     f->blocked = false;
@@ -168,9 +169,8 @@ static bool next_before(struct hook *h, struct hook_call *call)
 /* Walking a batch takes microseconds: a loop of microseconds is walked now and then. */
 static uint64_t bytes_in(struct fetches *f, PyObject *batch, uint64_t fetch_ticks)
 {
-    const struct loader_sum_row *seen = sum_of(f, LOADER_BATCH_BYTES);
-    if (!calls.bytes_of || !seen ||
-        (seen->count >= 8 && fetch_ticks < 1 << 20 && f->row->batches % 32 != 0))
+    if (!calls.bytes_of ||
+        (f->row->batches >= 8 && fetch_ticks < 1 << 20 && f->row->batches % 32 != 0))
         return f->last_bytes;
     PyObject *answer = PyObject_CallFunctionObjArgs(calls.bytes_of, batch, NULL);
     const long long bytes = answer ? PyLong_AsLongLong(answer) : -1;
@@ -270,7 +270,7 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
     if (t && t->early && f->early_stored)
         f->early_stored--;
     const uint64_t bytes = bytes_in(f, batch, now - call->start);
-    tell(calls.ends, call->args[0], batch);
+    inform(calls.ends, call->args[0], batch);
     put64(&f->row->stepped, f->row->stepped + f->stepped);
     keep_batch(f, call, now, bytes, number);
     if (t)
@@ -283,7 +283,7 @@ static void exhausted(struct fetches *f, const struct hook_call *call)
     if (f->given && f->given <= call->start)
         add(f, LOADER_CONSUME, call->start - f->given);
     end_epoch(f, sonde_ticks(), true);
-    tell(calls.exhausted, call->args[0], NULL);
+    inform(calls.exhausted, call->args[0], NULL);
 }
 
 static void next_after(struct hook *h, struct hook_call *call, PyObject *result)

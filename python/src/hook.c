@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "torch.h"
+
 PyTypeObject *hook_type;
 
 /* ---- Python functions before and after ----------------------------------------------- */
@@ -20,7 +22,7 @@ static void call_python(PyObject *fn, PyObject *first, const struct hook_call *c
         Py_XDECREF(answer);
         Py_DECREF(args);
     }
-    PyErr_Clear();
+    swallow("data loader");
 }
 
 static bool around_before(struct hook *h, struct hook_call *call)
@@ -45,7 +47,7 @@ static bool begin_call(struct hook *h, struct hook_call *call)
 {
     const bool after = h->kind->before(h, call);
     if (PyErr_Occurred())
-        PyErr_Clear();
+        swallow(h->kind->name);
     return after;
 }
 
@@ -55,7 +57,7 @@ static void end_call(struct hook *h, struct hook_call *call, PyObject *result)
     if (result) {
         h->kind->after(h, call, result);
         if (PyErr_Occurred())
-            PyErr_Clear();
+            swallow(h->kind->name);
     } else {
         PyErr_Fetch(&type, &value, &traceback);
         call->raised = type;

@@ -7,6 +7,7 @@
 #include "maker.h"
 
 #include "hook.h"
+#include "torch.h"
 
 enum {
     QUICK_NS = 20000,     /* below, samples are looked at in some batches */
@@ -72,7 +73,7 @@ static void describe(const struct maker *m, PyObject *dataset, PyObject *index,
             row->index = n;
         path = PyTuple_GetItem(answer, 1);
     }
-    PyErr_Clear();
+    swallow("naming a sample");
     const char *text = path && PyUnicode_Check(path)
                            ? PyUnicode_AsUTF8AndSize(path, NULL)
                            : NULL;

@@ -22,6 +22,7 @@
 #include "analyse/energy.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
+#include "analyse/pylayer.h"
 #include "analyse/pyprofile.h"
 #include "analyse/steps.h"
 #include "base/arena.h"
@@ -104,7 +105,9 @@ struct report {
     struct step_series series;
     struct report_monitors monitors;
     struct py_profile python;
-    uint64_t last_step; /* number of the last step, 0: none */
+    struct py_layer layer;    /* what the Python layer told */
+    uint64_t optimizer_steps; /* of who makes the steps; 0: none seen */
+    uint64_t last_step;       /* number of the last step, 0: none */
     struct op_value *metrics, *counters;
     struct run_pair *tags, *params;
     size_t tag_count, param_count;
