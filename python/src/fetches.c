@@ -278,8 +278,17 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
     f->given = sonde_ticks(); /* what we did meanwhile is not the program's */
 }
 
-static void exhausted(struct fetches *f, const struct hook_call *call)
+static void count_waiting(struct fetches *f, uint64_t ticks)
 {
+    put64(&f->row->fetch_ticks, f->row->fetch_ticks + ticks);
+    if (f->epoch)
+        put64(&f->epoch->fetch_ticks, f->epoch->fetch_ticks + ticks);
+}
+
+static void exhausted(struct fetches *f, const struct hook_call *call, uint64_t ticks)
+{
+    if (f->epoch && f->in_epoch)
+        put64(&f->epoch->end_ticks, ticks);
     if (f->given && f->given <= call->start)
         add(f, LOADER_CONSUME, call->start - f->given);
     end_epoch(f, sonde_ticks(), true);
@@ -298,18 +307,17 @@ static void next_after(struct hook *h, struct hook_call *call, PyObject *result)
         f->given = 0;
         return;
     }
-    put64(&f->row->fetch_ticks, f->row->fetch_ticks + (now - call->start));
     put64(&f->row->last_ticks, now);
-    if (f->epoch) {
-        put64(&f->epoch->fetch_ticks, f->epoch->fetch_ticks + (now - call->start));
+    if (f->epoch)
         put64(&f->epoch->last, now);
-    }
-    if (result) {
-        got_batch(f, call, result, now);
+    if (!result && call->raised &&
+        PyErr_GivenExceptionMatches(call->raised, PyExc_StopIteration)) {
+        exhausted(f, call, now - call->start);
         return;
     }
-    if (call->raised && PyErr_GivenExceptionMatches(call->raised, PyExc_StopIteration))
-        exhausted(f, call);
+    count_waiting(f, now - call->start);
+    if (result)
+        got_batch(f, call, result, now);
     else
         put64(&f->row->failed, f->row->failed + 1);
 }

@@ -67,6 +67,7 @@ struct loader_epoch {
     double iter_s;        /* inside iter(loader): starting the workers */
     double first_batch_s; /* from iter(loader) to the first batch; NaN: none came */
     double wait_s;        /* inside next(), the first batch too */
+    double end_s;         /* inside the next() that found the end: stopping workers */
     double duration_s;    /* until it was exhausted or dropped, or the last sign */
     uint64_t batches;
     bool exhausted; /* false: left in the middle, or the run ended */
