@@ -127,15 +127,19 @@ def show_kinds(workers):
     def loader(*args, **kwargs):
         return lambda: DataLoader(*args, num_workers=workers, **kwargs)
 
+    def bad(*args, **kwargs):
+        """With one worker at most: of several, one may be early and fail elsewhere."""
+        return lambda: DataLoader(*args, num_workers=min(workers, 1), **kwargs)
+
     generator = torch.Generator().manual_seed(3)
     show("shuffled", loader(Map(), 4, shuffle=True, generator=generator), epochs=2)
     show("no batches", loader(Map(3), batch_size=None))
     sampler = BatchSampler(RandomSampler(range(11)), 3, False)
     show("own batches", loader(Map(), batch_sampler=sampler))
-    show("bad sample", loader(Map(bad=7), 4))
-    show("bad collate", loader(Map(), 4, collate_fn=bad_collate))
+    show("bad sample", bad(Map(bad=7), 4))
+    show("bad collate", bad(Map(), 4, collate_fn=bad_collate))
     show("stream", loader(Stream(7), 3), epochs=2)
-    show("bad stream", loader(Stream(7, 5), 2))
+    show("bad stream", bad(Stream(7, 5), 2))
     show("whole batches", loader(WholeBatches(), 4))
     show("subset", loader(Subset(Map(), [3, 1, 4, 1, 5]), 2))
     show("concatenated", loader(ConcatDataset([Map(2), Map(3)]), 2, drop_last=True))
