@@ -10,6 +10,7 @@
  *     taking     _try_get_data: a batch comes from a worker, perhaps not the one wanted
  *     polling    the queue's _poll: of taking, the part in which there was nothing
  *     pinning    pin_memory(): here or on the thread for it
+ *     moving     a tensor's to() and cuda(): from host to device, after the batch was given
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -54,6 +55,7 @@ struct fetches {
     uint32_t early_stored, last_samples;
     struct fetches *outer; /* whose fetch this one is part of: nested loaders */
     uint64_t last_bytes;
+    uint64_t moved; /* from host to device since the last batch */
 };
 
 static PyTypeObject *fetches_type;
@@ -61,11 +63,16 @@ static struct {
     PyObject *begins, *ends, *exhausted, *bytes_of;
 } calls; /* or NULL */
 static struct {
-    PyObject *sonde, *rcvd, *send, *outstanding, *task_info;
+    PyObject *sonde, *rcvd, *send, *outstanding, *task_info, *device, *is_cuda;
 } names;
 
 /* Whose fetch this thread is in: pinning without workers happens there. */
 static __thread struct fetches *current __attribute__((tls_model("initial-exec")));
+/* Who gave the last batch, and to which thread; borrowed. */
+static struct {
+    struct fetches *fetches;
+    unsigned long thread;
+} consumed;
 static struct {
     unsigned long thread;
     PyObject *fetches; /* strong */
@@ -141,6 +148,14 @@ static uint64_t queue_length(const struct fetches *f)
     return (n > 0 ? (uint64_t)n : 0) + f->early_stored;
 }
 
+/* What was moved since the last batch is of that batch. */
+static void count_moved(struct fetches *f)
+{
+    if (f->moved)
+        add(f, LOADER_TRANSFER, f->moved);
+    f->moved = 0;
+}
+
 static bool next_before(struct hook *h, struct hook_call *call)
 {
     (void)h;
@@ -155,6 +170,7 @@ static bool next_before(struct hook *h, struct hook_call *call)
     f->fetching = true;
     f->blocked = false;
     f->wait = f->receive = 0;
+    count_moved(f);
     f->outer = current;
     current = f;
     if (f->multi) {
@@ -275,6 +291,8 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
     keep_batch(f, call, now, bytes, number);
     if (t)
         t->number = 0;
+    consumed.fetches = f;
+    consumed.thread = PyThread_get_thread_ident();
     f->given = sonde_ticks(); /* what we did meanwhile is not the program's */
 }
 
@@ -535,13 +553,66 @@ static void pinning_after(struct hook *h, struct hook_call *call, PyObject *resu
 static const struct hook_kind pinning_kind = { "pinning", pinning_before,
                                                pinning_after };
 
+/* ---- moving -------------------------------------------------------------------------------- */
+
+static struct sonde_site *move_site(void)
+{
+    static struct sonde_site *site;
+    if (!site)
+        site = sonde_site_named("to device", SONDE_TRANSFER, "loader", NULL, NULL);
+    return site;
+}
+
+/* Tensor.to() has many meanings: to a device when its first argument is a string, a number
+ * or of the type that our owner is, or when `device` is given by name. */
+static bool names_device(const struct hook *h, const struct hook_call *call)
+{
+    PyObject *what = call->count > 1 ? call->args[1] : NULL;
+    if (!h->owner)
+        return true; /* cuda() */
+    if (what && (PyUnicode_Check(what) || PyLong_Check(what) ||
+                 (PyObject *)Py_TYPE(what) == h->owner))
+        return true;
+    return call->keywords && PySequence_Contains(call->keywords, names.device) > 0;
+}
+
+static bool on_host(PyObject *tensor)
+{
+    PyObject *o = PyObject_GetAttr(tensor, names.is_cuda);
+    const bool host = o == Py_False;
+    Py_XDECREF(o);
+    PyErr_Clear();
+    return host;
+}
+
+static bool moving_before(struct hook *h, struct hook_call *call)
+{
+    if (!sonde_on_() || call->count < 1 || !names_device(h, call) ||
+        !on_host(call->args[0]))
+        return false;
+    sonde_begin_on_(move_site());
+    call->start = sonde_ticks();
+    return true;
+}
+
+static void moving_after(struct hook *h, struct hook_call *call, PyObject *result)
+{
+    (void)h;
+    const uint64_t took = sonde_ticks() - call->start;
+    end_zone(move_site());
+    if (result && consumed.fetches && consumed.thread == PyThread_get_thread_ident())
+        consumed.fetches->moved += took;
+}
+
+static const struct hook_kind moving_kind = { "moving", moving_before, moving_after };
+
 extern const struct hook_kind making_kind, collating_kind, waiting_kind, putting_kind,
     pickling_kind, posting_kind;
 const struct hook_kind *const hook_kinds[] = {
-    &next_kind,    &sampling_kind, &sending_kind,  &taking_kind,
-    &polling_kind, &pinning_kind,  &making_kind,   &collating_kind,
-    &waiting_kind, &putting_kind,  &pickling_kind, &posting_kind,
-    NULL,
+    &next_kind,      &sampling_kind, &sending_kind, &taking_kind,
+    &polling_kind,   &pinning_kind,  &moving_kind,  &making_kind,
+    &collating_kind, &waiting_kind,  &putting_kind, &pickling_kind,
+    &posting_kind,   NULL,
 };
 
 /* ---- The object ------------------------------------------------------------------------------ */
@@ -686,6 +757,8 @@ static void fetches_dealloc(PyObject *self)
         end_epoch(f, sonde_ticks(), false);
     if (current == f)
         current = NULL;
+    if (consumed.fetches == f)
+        consumed.fetches = NULL;
     Py_CLEAR(f->depth);
     Py_CLEAR(f->stop_type);
     free(f->travels);
@@ -748,6 +821,8 @@ int fetches_init(PyObject *module)
     names.send = PyUnicode_InternFromString("_send_idx");
     names.outstanding = PyUnicode_InternFromString("_tasks_outstanding");
     names.task_info = PyUnicode_InternFromString("_task_info");
+    names.device = PyUnicode_InternFromString("device");
+    names.is_cuda = PyUnicode_InternFromString("is_cuda");
     fetches_type = add_type(module, &fetches_spec);
-    return names.task_info && fetches_type ? 0 : -1;
+    return names.task_info && names.device && names.is_cuda && fetches_type ? 0 : -1;
 }

@@ -72,7 +72,9 @@ static PyObject *hook_vectorcall(PyObject *self, PyObject *const *args, size_t n
                                  PyObject *kwnames)
 {
     struct hook *h = (struct hook *)self;
-    struct hook_call call = { .args = args, .count = PyVectorcall_NARGS(nargsf) };
+    struct hook_call call = { .args = args,
+                              .count = PyVectorcall_NARGS(nargsf),
+                              .keywords = kwnames };
     /* The offset flag would let the callee overwrite args[-1], which may be ours. */
     const size_t count = (size_t)call.count;
     const bool after = begin_call(h, &call);
@@ -89,7 +91,9 @@ static PyObject *hook_call(PyObject *self, PyObject *args, PyObject *kwargs)
     struct hook *h = (struct hook *)self;
     PyObject *seen[SEEN];
     const Py_ssize_t count = PyTuple_Size(args);
-    struct hook_call call = { .args = seen, .count = count < SEEN ? count : SEEN };
+    struct hook_call call = { .args = seen,
+                              .count = count < SEEN ? count : SEEN,
+                              .keywords = kwargs };
     for (Py_ssize_t i = 0; i < call.count; i++)
         seen[i] = PyTuple_GetItem(args, i);
     const bool after = begin_call(h, &call);
