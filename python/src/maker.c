@@ -13,7 +13,7 @@ enum {
     QUICK_NS = 20000,     /* below, samples are looked at in some batches */
     QUICK_CPU_NS = 50000, /* below, so is their CPU time */
     QUICK_BATCH_NS = 100000,
-    LOOK_EVERY = 16,
+    LOOK_EVERY = 32,
     LOOK_FIRST = 64, /* samples, before anything is decided */
 };
 

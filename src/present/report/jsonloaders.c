@@ -112,7 +112,7 @@ static void put_maker(struct json_writer *w, const struct loader *l)
                l->untimed_samples   ? "by batch: samples cannot be told apart"
                : !l->sample.d.count ? ""
                : l->sample.every    ? "every sample"
-                                    : "every sample of one batch in 16");
+                                    : "every sample of one batch in 32");
 }
 
 static void put_transforms(struct json_writer *w, const struct loader *l)
