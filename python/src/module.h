@@ -16,13 +16,14 @@
  *   watched.c    another's callable, watched
  *   ranges.c     ranges the program names itself
  *   roots.c      the outermost call of a torch module
- *   hook.c       callables in front of others, for what instruments libraries
- *   loaders.c    what torch's data loaders do, written down: book.c the file, fetches.c who
+ *   hook.c       callables in front of others, for data loaders
+ *   loaders.c    what data loaders do, written down: book.c the file, fetches.c who
  *                iterates, maker.c and making.c who makes samples, proxies.c stand-ins
  *
- * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The same source builds for one interpreter with its
- * own headers and, with Py_LIMITED_API, for all from 3.9 on. Everything here runs with
- * the GIL held; sub-interpreters and free-threaded builds are not supported.
+ * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The
+ * same source builds for one interpreter with its own headers and, with Py_LIMITED_API,
+ * for all from 3.9 on. Everything here runs with the GIL held; sub-interpreters and
+ * free-threaded builds are not supported.
  */
 #ifndef SONDE_PYTHON_MODULE_H
 #define SONDE_PYTHON_MODULE_H
