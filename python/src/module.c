@@ -318,9 +318,12 @@ static PyMethodDef methods[] = {
     { "step_end", py_step_end, METH_NOARGS, NULL },
     { "step_add", py_step_add, METH_O, NULL },
     { "step_cancel", py_step_cancel, METH_O, NULL },
+    { "watch_function", py_watch_function, METH_VARARGS, NULL },
     { "on_problem", py_on_problem, METH_O, NULL },
     { "module_zones", py_module_zones, METH_VARARGS, NULL },
     { "watch_modules", py_watch_modules, METH_O, NULL },
+    { "module_made", FUNCTION(py_module_made), KEYWORDS, NULL },
+    { "watch_range", py_watch_range, METH_VARARGS, NULL },
     { "module_counts", py_module_counts, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };

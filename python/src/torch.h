@@ -9,6 +9,11 @@ extern __thread unsigned torch_alone __attribute__((tls_model("initial-exec")));
 
 /* Forgets the current exception and tells on_problem()'s handler of it. */
 void swallow(const char *where);
+/* ranges.c: around the call of a method that begins or ends a range; `failed`: it
+ * raised something. */
+void range_before(PyObject *range, PyObject *manager);
+void range_after(PyObject *range, PyObject *manager, bool failed);
+bool range_check(PyObject *o);
 /* Calls `callable(argument)`; what it raises is swallowed, what is raised stays so. */
 void tell(PyObject *callable, PyObject *argument, const char *where);
 

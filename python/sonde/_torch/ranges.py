@@ -1,8 +1,9 @@
 """Ranges that a program or torch itself names become zones; no profiler is started.
 
 torch's record_function is compiled by TorchScript from the source of its methods, so these
-must stay functions with that source. Their code is replaced by one that calls a Range (a
-constant of it) and says it comes from the same lines.
+must stay functions with that source. Where calls of a function cannot be seen otherwise
+(an interpreter the extension was not built for), their code is replaced by one that calls
+a Range (a constant of it) and says it comes from the same lines.
 
 torch names its own work in this way: each step of an optimizer, zero_grad. That is how
 those are seen, whatever class the optimizer has.
@@ -40,11 +41,7 @@ def _describe(name: Any) -> Any:
 def _code_calling(target: Any, like: types.CodeType) -> types.CodeType:
     """Code with the arguments and the place of `like` that passes them to target."""
     names = like.co_varnames[: like.co_argcount]
-    source = f"def f({', '.join(names)}): return '?'({', '.join(names)})"
     space: dict[str, Any] = {}
-    exec(compile(source.replace("'?'", "TARGET"), "<sonde>", "exec"), space)
-    code = space["f"].__code__
-    # TARGET is a global there; here it must be a constant.
     source = f"def f({', '.join(names)}): return (0.125)({', '.join(names)})"
     import warnings
 
@@ -69,6 +66,8 @@ def _take_over(function: Any, known: dict[str, Any], leaves: bool) -> None:
         function.__closure__,
     )
     target = _sonde.Range(original, _describe, known, leaves)
+    if _sonde.watch_range(function, target):
+        return
     function.__code__ = _code_calling(target, function.__code__)
 
 
