@@ -1,6 +1,6 @@
 # One object library per folder of src/, and sonde_all: everything but main().
 set(sonde_recording base num trace record monitor)
-set(sonde_reading model capture pipeline launch store analyse search tune present demo cli)
+set(sonde_reading model capture pipeline launch store import analyse search tune present demo cli)
 
 # The folder's sources, main.c apart: tests bring their own main(). What stands in front
 # of libc (capture/interpose) is a library of its own (preload.cmake).

@@ -160,6 +160,12 @@ static void add_allocations(struct report *r)
               "is an allocation and a free"
             : none,
         a->known ? "exact" : "");
+    if (a->counts_only) {
+        static const char why[] = "left out (--no-sites)";
+        add(r, "allocations.peak_bytes", UNAVAILABLE, why, "");
+        add(r, "allocations.sites", UNAVAILABLE, why, "");
+        return;
+    }
     add(r, "allocations.peak_bytes", status,
         a->known ? "live bytes as the allocator rounds them, of the process that held "
                    "most"

@@ -45,7 +45,7 @@ struct run_options {
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io", "stacks" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
-        no_hang, no_energy, no_python;
+        no_sites, no_hang, no_energy, no_python;
     struct option_list alerts;
     const char *grid;
 };
@@ -99,6 +99,10 @@ static const struct option options[] = {
     { "no-preload", 0, OPTION_FLAG, FIELD(no_preload),
       .help = "leave allocations and I/O out: nothing stands in front of libc",
       .env = "SONDE_NO_PRELOAD" },
+    { "no-sites", 0, OPTION_FLAG, FIELD(no_sites),
+      .help = "of allocations count calls and bytes alone: no call sites, live bytes, "
+              "leaks",
+      .env = "SONDE_NO_SITES" },
     { "no-python", 0, OPTION_FLAG, FIELD(no_python),
       .help = "leave Python programs as they are: no phases of torch",
       .env = "SONDE_NO_PYTHON" },
@@ -357,6 +361,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
     };
     bool ok = true;
     l->capture.no_preload = o->no_preload;
+    l->capture.no_sites = o->no_sites;
     l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
     l->capture.trace_stacks = traces(o->trace, "stacks", &ok);

@@ -37,9 +37,9 @@ static int set_trace(const struct capture_context *c)
     const bool all = c->level >= SONDE_COMPREHENSIVE;
     const struct capture_options *o = c->options;
     char list[32];
-    (void)snprintf(list, sizeof list, "%s%s%s", all || o->trace_alloc ? ",alloc" : "",
+    (void)snprintf(list, sizeof list, "%s%s%s%s", all || o->trace_alloc ? ",alloc" : "",
                    all || o->trace_stacks ? ",stacks" : "",
-                   all || o->trace_io ? ",io" : "");
+                   all || o->trace_io ? ",io" : "", o->no_sites ? ",counts" : "");
     if (!list[0])
         return unsetenv("SONDE_TRACE") < 0 ? -errno : 0;
     return setenv("SONDE_TRACE", list + 1, 1) < 0 ? -errno : 0;

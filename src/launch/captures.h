@@ -24,6 +24,7 @@ struct capture_options {
     bool grid_given;            /* else the default */
     double grid_g_per_kwh;
     bool trace_stacks; /* with the call path of each allocation */
+    bool no_sites;     /* of allocations, calls and bytes alone */
     const char *const *alerts;
     size_t alert_count;
     uint64_t memory_limit; /* bytes for the whole tree; 0: none */

@@ -157,7 +157,7 @@ void record_pause(int paused)
 {
     if (!ensure())
         return;
-    __atomic_store_n(&recorder_live()->paused, paused != 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&recorder_live()->paused, paused != 0, __ATOMIC_SEQ_CST);
     recorder_update_gate();
 }
 

@@ -237,6 +237,18 @@ static void keep_options(const struct sonde_options *o)
         snprintf(session.steps, sizeof session.steps, "%" PRIu64 ":", o->first_step);
 }
 
+/* Nothing was recorded there; a second try may take the same place. */
+static void forget_directory(const char *dir, const struct sonde_options *o)
+{
+    struct buf path = BUF_INIT;
+    path_join(&path, dir, "control.sonde");
+    if (!path.error)
+        (void)unlink(path.data);
+    if (!o->output) /* else somebody else may have made it */
+        (void)rmdir(dir);
+    buf_release(&path);
+}
+
 static int start(const struct sonde_options *o)
 {
     struct buf dir = BUF_INIT;
@@ -269,17 +281,25 @@ static int start(const struct sonde_options *o)
     session.started_ns = now_ns();
     keep_options(o);
     recorder.quiet = o->quiet;
+    /* Before anything is recorded: a session that cannot be had leaves nothing on. */
+    if (!o->no_drainer)
+        rc = drainer_start(dir.data, control, o->after_ns, o->duration_ns);
+    if (rc < 0) {
+        rc = fail(rc, "cannot start the drain thread of", dir.data);
+        forget_directory(dir.data, o);
+        goto done;
+    }
     sigset_t old;
     signals_block(&old);
     rc = recorder_start(dir.data, control);
     signals_restore(&old);
-    if (rc < 0)
+    if (rc < 0) {
+        drainer_stop();
         goto done;
+    }
     session.ours = true;
     (void)write_run_json(-1);
     (void)setenv("SONDE_RUN", recorder.dir, 1); /* programs we exec join the run */
-    if (!o->no_drainer)
-        rc = drainer_start(recorder.dir, control, o->after_ns, o->duration_ns);
     static bool exit_hooked;
     if (!exit_hooked)
         exit_hooked = on_exit(at_exit, NULL) == 0;
