@@ -28,11 +28,12 @@ PyObject *py_watch_range(PyObject *module, PyObject *args)
 
 #else
 
-enum { MOST = 64 };
+enum { MOST = 256 };
 static struct call {
     PyObject *function; /* ours to hold: never freed */
     vectorcallfunc next;
     struct sonde_site *site;
+    PyObject *told;  /* instead of a site: called before, with the arguments */
     PyObject *range; /* instead of a site: a Range, which knows by the first argument */
     unsigned alone;
 } calls[MOST];
@@ -58,12 +59,28 @@ static PyObject *call_range(const struct call *c, PyObject *const *args, size_t 
     return answer;
 }
 
+static void tell_of(const struct call *c, PyObject *const *args, Py_ssize_t n)
+{
+    PyObject *tuple = PyTuple_New(n);
+    for (Py_ssize_t i = 0; tuple && i < n; i++)
+        PyTuple_SET_ITEM(tuple, i, new_ref(args[i]));
+    if (tuple)
+        tell(c->told, tuple, "a call");
+    else
+        PyErr_Clear();
+    Py_XDECREF(tuple);
+}
+
 static PyObject *call_function(PyObject *function, PyObject *const *args, size_t nargsf,
                                PyObject *kwnames)
 {
     const struct call *c = call_of(function);
     if (c->range)
         return call_range(c, args, nargsf, kwnames);
+    if (c->told)
+        tell_of(c, args, PyVectorcall_NARGS(nargsf));
+    if (c->told)
+        return c->next(function, args, nargsf, kwnames);
     if (!sonde_on_())
         return c->next(function, args, nargsf, kwnames);
     sonde_begin_on_(c->site);
@@ -151,11 +168,13 @@ static PyObject *watch(struct call call)
     }
     Py_INCREF(call.function);
     Py_XINCREF(call.range);
+    Py_XINCREF(call.told);
     count++;
     return new_ref(Py_True);
 }
 
-/* watch_function(function, zone, alone): whether calls of it are zones from now on. */
+/* watch_function(function, zone, alone): whether calls of it are zones from now on. Any
+ * other callable instead of a zone is told of each call. */
 PyObject *py_watch_function(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -163,6 +182,8 @@ PyObject *py_watch_function(PyObject *module, PyObject *args)
     int alone = 0;
     if (!PyArg_ParseTuple(args, "OO|p:watch_function", &function, &zone, &alone))
         return NULL;
+    if (!is_zone(zone))
+        return watch((struct call){ .function = function, .told = zone });
     struct sonde_site *site = site_from(zone);
     if (!site)
         return NULL;

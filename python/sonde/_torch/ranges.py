@@ -11,6 +11,7 @@ those are seen, whatever class the optimizer has.
 
 from __future__ import annotations
 
+import threading
 import types
 from typing import Any, Callable, Optional
 
@@ -78,5 +79,61 @@ def _record_function(torch: Any) -> None:
     _take_over(cls.__exit__, known, True)
 
 
+# ---- NVTX ----
+
+_depth = threading.local()
+
+
+def _push(name: Any) -> None:
+    """A range of NVTX begins: ranges of a thread nest."""
+    text = name if isinstance(name, str) else "range"
+    _sonde.begin(_sonde.zone(text, None, None, category="nvtx"))
+    _depth.value = getattr(_depth, "value", 0) + 1
+
+
+def _pop(_: tuple[Any, ...]) -> None:
+    if getattr(_depth, "value", 0) > 0:
+        _depth.value -= 1
+        _sonde.end()
+
+
+def _pushed(args: tuple[Any, ...]) -> None:
+    _push(args[0] if args else None)
+
+
+def _annotate_enters(args: tuple[Any, ...]) -> None:
+    _push(args[0].init_args[0])
+
+
+def _annotate_decorates(args: tuple[Any, ...]) -> None:
+    """Without a tool of NVIDIA's attached nvtx leaves the function as it is; so do we."""
+    name = args[0].init_args[0] or args[1].__name__
+    _sonde.watch_function(args[1], _sonde.zone(name, None, None, category="nvtx"))
+
+
+def _told(owner: Any, name: str, told: Callable[[tuple[Any, ...]], None]) -> None:
+    function = owner.__dict__.get(name)
+    if function is not None and not _sonde.watch_function(function, told):
+        setattr(owner, name, _sonde.Watched(function, None, told))
+
+
+def _nvtx(torch: Any) -> None:
+    _told(torch.cuda.nvtx, "range_push", _pushed)
+    _told(torch.cuda.nvtx, "range_pop", _pop)
+
+
+def _package_nvtx(nvtx: Any) -> None:
+    _told(nvtx.nvtx, "push_range", _pushed)
+    _told(nvtx.nvtx, "pop_range", _pop)
+    _told(nvtx.annotate, "__enter__", _annotate_enters)
+    _told(nvtx.annotate, "__exit__", _pop)
+    _told(nvtx.annotate, "__call__", _annotate_decorates)
+
+
+def nvtx_came(nvtx: Any) -> None:
+    _layer.guarded("nvtx", _package_nvtx, nvtx)
+
+
 def install(torch: Any) -> None:
     _layer.guarded("torch: record_function", _record_function, torch)
+    _layer.guarded("torch: nvtx", _nvtx, torch)
