@@ -33,6 +33,7 @@ static struct call {
     PyObject *function; /* ours to hold: never freed */
     vectorcallfunc next;
     struct sonde_site *site;
+    bool by_caller;  /* the site's name and phase, the caller's line */
     PyObject *told;  /* instead of a site: called before, with the arguments */
     PyObject *range; /* instead of a site: a Range, which knows by the first argument */
     unsigned alone;
@@ -83,11 +84,14 @@ static PyObject *call_function(PyObject *function, PyObject *const *args, size_t
         return c->next(function, args, nargsf, kwnames);
     if (!sonde_on_())
         return c->next(function, args, nargsf, kwnames);
-    sonde_begin_on_(c->site);
+    struct sonde_site *site = c->by_caller
+                                  ? site_of_caller(c->site->name, c->site->phase)
+                                  : c->site;
+    phase_begin(site);
     torch_alone += c->alone;
     PyObject *answer = c->next(function, args, nargsf, kwnames);
     torch_alone -= c->alone;
-    end_zone(c->site);
+    phase_end(site);
     return answer;
 }
 
@@ -173,22 +177,25 @@ static PyObject *watch(struct call call)
     return new_ref(Py_True);
 }
 
-/* watch_function(function, zone, alone): whether calls of it are zones from now on. Any
+/* watch_function(function, zone, alone, by_caller): whether calls of it are zones from now on. Any
  * other callable instead of a zone is told of each call. */
 PyObject *py_watch_function(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *function, *zone;
-    int alone = 0;
-    if (!PyArg_ParseTuple(args, "OO|p:watch_function", &function, &zone, &alone))
+    int alone = 0, by_caller = 0;
+    if (!PyArg_ParseTuple(args, "OO|pp:watch_function", &function, &zone, &alone,
+                          &by_caller))
         return NULL;
     if (!is_zone(zone))
         return watch((struct call){ .function = function, .told = zone });
     struct sonde_site *site = site_from(zone);
     if (!site)
         return NULL;
-    return watch(
-        (struct call){ .function = function, .site = site, .alone = (unsigned)alone });
+    return watch((struct call){ .function = function,
+                                .site = site,
+                                .by_caller = by_caller,
+                                .alone = (unsigned)alone });
 }
 
 /* watch_range(function, range): the same for a method that begins or ends a range. */

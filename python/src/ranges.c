@@ -48,7 +48,7 @@ static void begin_range(struct range *r, PyObject *manager)
         tell(told, manager, "a range of torch");
     struct sonde_site *site = site_from(PyTuple_GetItem(found, 0));
     if (site && sonde_on_())
-        sonde_begin_on_(site);
+        phase_begin(site);
     else if (!site)
         PyErr_Clear();
 }
@@ -58,7 +58,7 @@ static void end_range(struct range *r, PyObject *manager)
     PyObject *found = look_up(r, manager);
     struct sonde_site *site = found ? site_from(PyTuple_GetItem(found, 0)) : NULL;
     if (site)
-        end_zone(site);
+        phase_end(site);
     PyErr_Clear();
 }
 

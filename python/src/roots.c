@@ -143,9 +143,9 @@ static PyObject *root_call(PyObject *self, PyObject *args, PyObject *kwargs)
         return plain_call(self, args, kwargs);
     counts[kind]++;
     torch_alone = 1;
-    sonde_begin_on_(site);
+    phase_begin(site);
     PyObject *answer = plain_call(self, args, kwargs);
-    end_zone(site);
+    phase_end(site);
     torch_alone = 0;
     if (answer)
         tell_first(self);
@@ -168,9 +168,9 @@ static int module_init(PyObject *self, PyObject *args, PyObject *kwargs)
         return plain_init(self, args, kwargs);
     counts[CREATING]++;
     torch_alone = 1;
-    sonde_begin_on_(site);
+    phase_begin(site);
     const int rc = plain_init(self, args, kwargs);
-    end_zone(site);
+    phase_end(site);
     torch_alone = 0;
     return rc;
 }

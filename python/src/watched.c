@@ -73,12 +73,12 @@ static PyObject *watched_call(PyObject *self, PyObject *args, PyObject *kwargs)
     if (w->before)
         tell(w->before, args, "before");
     if (site)
-        sonde_begin_on_(site);
+        phase_begin(site);
     torch_alone += (unsigned)w->alone;
     PyObject *answer = PyObject_Call(w->function, args, kwargs);
     torch_alone -= (unsigned)w->alone;
     if (site)
-        end_zone(site);
+        phase_end(site);
     if (w->after)
         tell(w->after, answer ? answer : Py_None, "after");
     return answer;
