@@ -18,7 +18,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-enum { RING = 2048, PORTION = 48, DEPTH = 32 };
+enum { RING = 2048, BATCH = 32, DEPTH = 32 };
 
 typedef void *event_t;
 typedef void *stream_t;
@@ -38,10 +38,11 @@ static struct mark {
     int phase; /* of the time from here to the next mark; 0: none, or not known */
 } ring[RING];
 static uint64_t head, tail; /* marks recorded, looked at */
+static event_t spare[RING]; /* events are dear to make: used again and again */
+static unsigned spare_count;
 static int stack[DEPTH];
 static unsigned depth;
-static int device = -1;  /* whose events these are */
-static unsigned waiting; /* times counted and not yet in the trace */
+static int device = -1; /* whose events these are */
 static double sums_s[SONDE_PHASE_COUNT];
 static PyObject *raw_stream; /* torch's function: device -> address of its stream */
 static pthread_t main_thread;
@@ -59,32 +60,29 @@ static void emit(void)
             sonde_counter(name, sums_s[p]);
             sums_s[p] = 0;
         }
-    waiting = 0;
 }
 
-/* Whether the oldest mark and the one after it have been passed; counts what is between. */
-static bool look_at_one(void)
+/* The oldest mark is done with; what is between it and the next is counted. */
+static void take_one(void)
 {
     float ms = 0;
-    if (head - tail < 2)
-        return false;
     const struct mark *a = &ring[tail % RING], *b = &ring[(tail + 1) % RING];
-    if (cu.event_query(b->event) != CU_OK)
-        return false;
-    if (a->phase && cu.event_elapsed(&ms, a->event, b->event) == CU_OK && ms >= 0) {
+    if (a->phase && cu.event_elapsed(&ms, a->event, b->event) == CU_OK && ms >= 0)
         sums_s[a->phase] += ms / 1e3;
-        waiting++;
-    }
+    spare[spare_count++] = a->event;
     tail++;
-    return true;
 }
 
-static void look(unsigned most)
+/* When the device has passed the last of a batch of marks it has passed them all, or
+ * those of another stream give no time. */
+static void look(unsigned batch)
 {
-    while (most-- > 0 && look_at_one())
-        ;
-    if (waiting >= PORTION)
-        emit();
+    if (head - tail <= batch ||
+        cu.event_query(ring[(tail + batch) % RING].event) != CU_OK)
+        return;
+    for (unsigned i = 0; i < batch; i++)
+        take_one();
+    emit();
 }
 
 /* ---- Marking ---------------------------------------------------------------------- */
@@ -113,10 +111,16 @@ static bool place_mark(int phase)
     struct mark *m = &ring[head % RING];
     if (head - tail >= RING - 1 || !current_stream(&stream))
         return false;
-    if (!m->event && cu.event_create(&m->event, 0) != CU_OK)
+    event_t event = NULL;
+    if (spare_count > 0)
+        event = spare[--spare_count];
+    else if (cu.event_create(&event, 0) != CU_OK)
         return false;
-    if (cu.event_record(m->event, stream) != CU_OK)
+    if (cu.event_record(event, stream) != CU_OK) {
+        spare[spare_count++] = event;
         return false;
+    }
+    m->event = event;
     m->phase = phase;
     head++;
     return true;
@@ -128,9 +132,9 @@ static void boundary(int phase)
     int mode = CU_RELAXED;
     PyErr_Fetch(&type, &value, &traceback);
     (void)cu.exchange_mode(&mode);
-    if (place_mark(phase))
-        look(4);
-    else if (head > tail) /* what comes next is unknown until there is a mark again */
+    look(BATCH); /* first: it makes room */
+    if (!place_mark(phase) &&
+        head > tail) /* what comes next is unknown until there is a mark again */
         ring[(head - 1) % RING].phase = 0;
     (void)cu.exchange_mode(&mode);
     PyErr_Restore(type, value, traceback);
@@ -197,7 +201,12 @@ PyObject *py_device_flush(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     if (device_on) {
-        look(RING);
+        while (head - tail > BATCH &&
+               cu.event_query(ring[(tail + BATCH) % RING].event) == CU_OK)
+            look(BATCH);
+        while (head - tail > 1 &&
+               cu.event_query(ring[(tail + 1) % RING].event) == CU_OK)
+            take_one();
         emit();
     }
     return PyLong_FromUnsignedLongLong(head - tail);
