@@ -357,7 +357,8 @@ PyMODINIT_FUNC PyInit__sonde(void)
         zones_init() < 0 || zone_init(module) < 0 || spans_init(module) < 0 ||
         profiled_init(module) < 0 || drive_init(module) < 0 ||
         operation_init(module) < 0 || watched_init(module) < 0 ||
-        ranges_init(module) < 0 || roots_init() < 0) {
+        ranges_init(module) < 0 || roots_init() < 0 || hook_init(module) < 0 ||
+        loaders_init(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

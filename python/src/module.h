@@ -19,8 +19,11 @@
  *   tensors.c    waits for the GPU, transfers to it
  *   ranges.c     ranges the program names itself
  *   roots.c      the outermost call of a torch module
+ *   hook.c       callables in front of others, for what instruments libraries
+ *   loaders.c    what torch's data loaders do, written down: book.c the file, fetches.c who
+ *                iterates, maker.c and making.c who makes samples, proxies.c stand-ins
  *
- * Uses Sonde's public header alone. The same source builds for one interpreter with its
+ * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The same source builds for one interpreter with its
  * own headers and, with Py_LIMITED_API, for all from 3.9 on. Everything here runs with
  * the GIL held; sub-interpreters and free-threaded builds are not supported.
  */
@@ -159,6 +162,12 @@ PyObject *py_resume(PyObject *module, PyObject *unused);
 PyObject *py_recording(PyObject *module, PyObject *unused);
 PyObject *py_lost(PyObject *module, PyObject *unused);
 PyObject *py_bench(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* ---- hook.c, loaders.c ---- */
+int hook_init(PyObject *module);
+int loaders_init(PyObject *module);
+int fetches_init(PyObject *module);
+PyObject *py_loader_calls(PyObject *module, PyObject *args);
 
 /* Makes the type and adds it to the module under the last part of its name. */
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec);

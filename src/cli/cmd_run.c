@@ -20,7 +20,9 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/keep.h"
 #include "cli/options.h"
+#include "cli/rules.h"
 #include "launch/capture_alerts.h"
 #include "launch/launch.h"
 #include "present/report/report.h"
@@ -234,7 +236,7 @@ static void allow_interrupts(void)
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static void print_report(const struct run_options *o, const char *dir)
+static void print_report(const struct run_options *o, const struct report *report)
 {
     static char buffer[1 << 16]; /* stderr writes byte by byte of its own accord */
     struct report_style style = {
@@ -243,11 +245,36 @@ static void print_report(const struct run_options *o, const char *dir)
         .ref = o->output,
     };
     report_style_detect(&style, STDERR_FILENO);
+    struct thresholds thresholds; /* a bad sonde.yaml is said, and left out */
+    if (cli_thresholds(NULL, &thresholds))
+        style.thresholds = &thresholds;
     (void)setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
-    const int rc = report_run_to_stream(dir, &style, stderr);
+    const int rc = report_print(report, &style, stderr);
     if (rc < 0)
-        cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc), dir);
+        cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc),
+                  report->run->dir);
     (void)fflush(stderr);
+}
+
+/* One analysis for the reader and for the store. Nobody waits for a report that nobody
+ * reads: the store then gets what run.json says, and the rest when it is next asked. */
+static void report_and_keep(const struct run_options *o, const char *dir)
+{
+    struct run *run = NULL;
+    struct report *report = NULL;
+    if (!o->quiet && !o->no_report) {
+        int rc = run_open(dir, &run);
+        if (rc == 0)
+            rc = report_build(run, &report);
+        if (rc == 0)
+            print_report(o, report);
+        else
+            cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc),
+                      dir);
+    }
+    keep_after_run(dir, report, o->quiet);
+    report_free(report);
+    run_free(run);
 }
 
 /* ---- The verb ----------------------------------------------------------------- */
@@ -397,8 +424,7 @@ static int profile(const struct run_options *o, int argc, char **argv)
         cli_error("cannot write run.json in '%s': %s (sonde recover @last)",
                   launch.dir.path, error_text(rc));
     allow_interrupts();
-    if (!o->quiet && !o->no_report)
-        print_report(o, launch.dir.path);
+    report_and_keep(o, launch.dir.path);
     launch_release(&launch);
     return end_like_program();
 }
