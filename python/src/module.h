@@ -12,8 +12,11 @@
  *   operation.c  operation records
  *   session.c    sessions
  *   bench.c      sonde_bench() with a Python callable
- *   torch.h      what the next three share
+ *   torch.h      what the next six share
  *   watched.c    another's callable, watched
+ *   calls.c      a Python function that stays what it is, watched
+ *   device.c     the GPU's time at each phase
+ *   tensors.c    waits for the GPU, transfers to it
  *   ranges.c     ranges the program names itself
  *   roots.c      the outermost call of a torch module
  *   hook.c       callables in front of others, for data loaders
@@ -131,13 +134,20 @@ PyObject *py_task_suspended(PyObject *module, PyObject *task);
 PyObject *py_task_resumed(PyObject *module, PyObject *task);
 int spans_init(PyObject *module);
 
-/* ---- watched.c, ranges.c, roots.c: other people's calls ---- */
+/* ---- watched.c, calls.c, device.c, tensors.c, ranges.c, roots.c: other people's calls ---- */
 int watched_init(PyObject *module);
 int ranges_init(PyObject *module);
 int roots_init(void);
+PyObject *py_watch_tensors(PyObject *module, PyObject *args);
+PyObject *py_device_start(PyObject *module, PyObject *function);
+PyObject *py_device_flush(PyObject *module, PyObject *unused);
+PyObject *py_device_stop(PyObject *module, PyObject *unused);
+PyObject *py_watch_function(PyObject *module, PyObject *args);
 PyObject *py_on_problem(PyObject *module, PyObject *handler);
 PyObject *py_module_zones(PyObject *module, PyObject *args);
 PyObject *py_watch_modules(PyObject *module, PyObject *type);
+PyObject *py_module_made(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_watch_range(PyObject *module, PyObject *args);
 PyObject *py_module_counts(PyObject *module, PyObject *unused);
 
 /* ---- the other types ---- */

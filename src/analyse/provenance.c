@@ -15,7 +15,7 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu", "operations.gpu", "phases.device_s", "cost", "ranks", "bound_by",
+    "gpu", "operations.gpu", "cost", "ranks", "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,

@@ -214,8 +214,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
 
 static void put_phases(struct json_writer *w, const struct phase_split *s)
 {
-    static const char *const unknown[] = { "device_s", "mem_peak_mb", "gpu_mem_peak_mb",
-                                           NULL };
+    static const char *const unknown[] = { "mem_peak_mb", "gpu_mem_peak_mb", NULL };
     json_key(w, "phases");
     json_array_begin(w);
     for (int p = 1; p < SONDE_PHASE_COUNT && s->wall_ns > 0; p++) {
@@ -227,6 +226,7 @@ static void put_phases(struct json_writer *w, const struct phase_split *s)
         json_key(w, "share");
         json_put_double(w, s->share[p]);
         field_uint(w, "count", s->count[p]);
+        field_number(w, "device_s", s->has_device ? s->device_s[p] : NAN, 9);
         field_nulls(w, unknown);
         json_object_end(w);
     }
