@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         memory_breakdown,
         profile_backward,
         profile_forward,
+        profile_modes,
         profile_training_step,
     )
     from ._pipeline import profile_loader, profile_preprocessing, profile_training
@@ -73,6 +74,7 @@ _LATER = {
     "profile_forward": "_model",
     "profile_backward": "_model",
     "profile_training_step": "_model",
+    "profile_modes": "_model",
     "memory_breakdown": "_model",
     "ProfilingContext": "_model",
     "requests": "_requests",

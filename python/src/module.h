@@ -104,6 +104,8 @@ struct sonde_site *site_from(PyObject *zone_or_name);
 PyObject *py_zone(PyObject *module, PyObject *const *args, Py_ssize_t n,
                   PyObject *kwnames);
 PyObject *py_set_phases(PyObject *module, PyObject *args);
+/* A site without a Zone that set_phases() switches too; NULL when there is no room. */
+struct sonde_site *layer_site(const char *name, int phase, const char *component);
 
 /* ---- begin.c ---- */
 PyObject *py_begin(PyObject *module, PyObject *const *args, Py_ssize_t n,
