@@ -12,6 +12,7 @@
  *   operation.c  operation records
  *   session.c    sessions
  *   bench.c      sonde_bench() with a Python callable
+ *   cost.c       formulas of model.h: what layers and models cost
  *   torch.h      what the next six share
  *   watched.c    another's callable, watched
  *   calls.c      a Python function that stays what it is, watched
@@ -174,5 +175,12 @@ PyObject *py_loader_calls(PyObject *module, PyObject *args);
 
 /* Makes the type and adds it to the module under the last part of its name. */
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec);
+
+/* ---- cost.c ---- */
+PyObject *py_layer_cost(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_model_cost(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_attention_memory(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_encoding_storage(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_padding_waste(PyObject *module, PyObject *args);
 
 #endif

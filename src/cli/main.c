@@ -40,6 +40,8 @@ static const struct verb {
     { "store", REST, cmd_store, "look after the store of experiments" },
     { "bench", REST, cmd_bench, "time a command over several runs" },
     { "flops", REST, cmd_flops, "what a model costs, by formula" },
+    { "model", REST, cmd_model, "profile a model: runtime, memory, FLOPs, scaling" },
+    { "scale", REST, cmd_scale, "how time and memory grow along one size" },
     { "export", REST, cmd_export, "a run's timeline for other tools" },
     { "import", REST, cmd_import, "make runs of other tools' profiles" },
     { "recover", REST, cmd_recover, "finish runs after a crash; compact them" },
