@@ -163,21 +163,11 @@ static int like_json(struct question *q, const struct index *index, const char *
 static int like_run(struct question *q, struct store *store, const struct index *index,
                     const char *ref)
 {
-    struct buf path = BUF_INIT, note = BUF_INIT;
     struct experiment e;
-    int rc = store_get(store, ref, &q->arena, &e);
-    if (rc == SONDE_E_NOTFOUND &&
-        run_resolve(store_directory(), ref, &path, &note) == 0)
-        rc = store_get(store, path_base(path.data), &q->arena, &e);
-    if (rc == 0)
-        rc = search_vector_of(index, e.seq, q->vector);
-    if (rc < 0)
-        cli_error("--like: %s", note.len ? note.data : "no such experiment");
-    else
-        q->query.except_seq = e.seq;
-    buf_release(&path);
-    buf_release(&note);
-    return rc;
+    if (!cli_find_experiment(store, ref, &q->arena, &e))
+        return SONDE_E_NOTFOUND;
+    q->query.except_seq = e.seq;
+    return search_vector_of(index, e.seq, q->vector);
 }
 
 static bool set_like(struct question *q, struct store *store, const struct index *index,
