@@ -65,6 +65,13 @@ int json_finish(struct json_writer *w)
     return rc;
 }
 
+void json_abandon(struct json_writer *w)
+{
+    buf_release(&w->own);
+    w->depth = 0;
+    w->after_key = false;
+}
+
 void json_newline(struct json_writer *w)
 {
     assert(w->depth == 0);

@@ -52,6 +52,9 @@ void json_init_file(struct json_writer *w, FILE *file, enum json_style style);
  * memory. The FILE stays open. Returns 0 or the first error. */
 int json_finish(struct json_writer *w);
 
+/* Frees the writer's memory in the middle of a document that nobody will want. */
+void json_abandon(struct json_writer *w);
+
 void json_object_begin(struct json_writer *w);
 void json_object_end(struct json_writer *w);
 void json_array_begin(struct json_writer *w);

@@ -17,9 +17,12 @@ enum {
 
 int cmd_attach(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_flops(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_recover(int argc, char **argv);

@@ -46,7 +46,7 @@ struct run_options {
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io", "stacks" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
-        no_hang, no_energy;
+        no_sites, no_hang, no_energy, no_python;
     struct option_list alerts;
     const char *grid;
 };
@@ -100,6 +100,13 @@ static const struct option options[] = {
     { "no-preload", 0, OPTION_FLAG, FIELD(no_preload),
       .help = "leave allocations and I/O out: nothing stands in front of libc",
       .env = "SONDE_NO_PRELOAD" },
+    { "no-sites", 0, OPTION_FLAG, FIELD(no_sites),
+      .help = "of allocations count calls and bytes alone: no call sites, live bytes, "
+              "leaks",
+      .env = "SONDE_NO_SITES" },
+    { "no-python", 0, OPTION_FLAG, FIELD(no_python),
+      .help = "leave Python programs as they are: no phases of torch",
+      .env = "SONDE_NO_PYTHON" },
     { "trace", 0, OPTION_TEXT, FIELD(trace), .value = "LIST",
       .help = "record every event of: alloc, io (comma between); "
               "stacks: with the call path of each allocation",
@@ -371,11 +378,13 @@ static void set_launch_options(struct launch_options *l, const struct run_option
                      .no_stacks = o->rate_hz == 0,
                      .memory_limit = o->memory_limit,
                      .no_energy = o->no_energy,
+                     .no_python = o->no_python,
                      .alerts = o->alerts.items,
                      .alert_count = o->alerts.count },
     };
     bool ok = true;
     l->capture.no_preload = o->no_preload;
+    l->capture.no_sites = o->no_sites;
     l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
     l->capture.trace_stacks = traces(o->trace, "stacks", &ok);

@@ -25,6 +25,8 @@ static const struct verb {
 } verbs[] = {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
     { "report", FIRST_PAGE, cmd_report, "the report of a run: text, JSON or CSV" },
+    { "compare", FIRST_PAGE, cmd_compare,
+      "what differs between runs, and what that did" },
     { "top", FIRST_PAGE, cmd_top, "watch a run, or any process, as it happens" },
     { "doctor", FIRST_PAGE, cmd_doctor,
       "what can be measured here, and how to mend it" },
@@ -37,7 +39,9 @@ static const struct verb {
     { "log", REST, cmd_log, "remember an experiment: parameters, results, tags" },
     { "store", REST, cmd_store, "look after the store of experiments" },
     { "bench", REST, cmd_bench, "time a command over several runs" },
+    { "flops", REST, cmd_flops, "what a model costs, by formula" },
     { "export", REST, cmd_export, "a run's timeline for other tools" },
+    { "import", REST, cmd_import, "make runs of other tools' profiles" },
     { "recover", REST, cmd_recover, "finish runs after a crash; compact them" },
     { "help", REST, cmd_help, "this text, or that of a verb" },
 };
