@@ -15,6 +15,7 @@
 
 #include "base/files.h"
 #include "present/export/export.h"
+#include "present/html/html.h"
 #include "present/report/report.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -80,6 +81,33 @@ static void print_reports(const struct report *report)
     }
 }
 
+static int put_report(const struct report *report, struct json_writer *w)
+{
+    const struct report_style style = { .format = REPORT_JSON, .limit = 50 };
+    return report_json_value(report, &style, w);
+}
+
+/* The page's document parses, and nothing in it ends the element it stands in. */
+static void print_page(const struct report *report)
+{
+    static const char mark[] = "id=\"sonde-document\">";
+    const struct html_options options = { .put_report = put_report, .hide = true };
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    if (!out || html_write(&report, 1, &options, out) < 0 || fclose(out) != 0)
+        abort();
+    const char *start = memmem(text, len, mark, sizeof mark - 1);
+    if (!start)
+        abort();
+    start += sizeof mark - 1;
+    const char *end = memmem(start, len - (size_t)(start - text), "</script", 8);
+    if (!end || memchr(start, '<', (size_t)(end - start)))
+        abort();
+    check_json(start, (size_t)(end - start));
+    free(text);
+}
+
 static void print_export(const struct run *run)
 {
     struct export_totals totals;
@@ -103,8 +131,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct report *report = NULL;
     write_input(data, size);
     if (run_open(dir, &run) == 0) {
-        if (report_build(run, &report) == 0)
+        if (report_build(run, &report) == 0) {
             print_reports(report);
+            print_page(report);
+        }
         print_export(run);
     }
     report_free(report);

@@ -26,9 +26,9 @@ int trends_correlate(const double *a, const double *b, size_t n, const char *nam
                      struct trends_pair *ret_pair);
 
 struct trends_course {
-    size_t n;            /* experiments with the number and a start */
-    bool has_slope;      /* there are enough */
-    struct trend slope;  /* per second, 95 % */
+    size_t n;                              /* experiments with the number and a start */
+    bool has_slope;                        /* there are enough */
+    struct trend slope;                    /* per second, 95 % */
     struct change changes[TRENDS_CHANGES]; /* `at` counts points */
     size_t change_count;
     double points[TRENDS_POINTS]; /* medians, in the order of time */

@@ -101,8 +101,8 @@ static int compile_pattern(struct filter *f, char *ret_message, size_t len)
         (void)pcre2_set_max_pattern_length(context, 10000);
     f->pattern = pcre2_compile((PCRE2_SPTR)f->values[0].text, f->values[0].len,
                                PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY |
-                                   PCRE2_NEVER_BACKSLASH_C, &code, &at,
-                               context);
+                                   PCRE2_NEVER_BACKSLASH_C,
+                               &code, &at, context);
     pcre2_compile_context_free(context);
     if (f->pattern)
         return 0;

@@ -169,6 +169,16 @@ static void put_losses(struct json_writer *w, const struct report *r)
     field_uint(w, "unreadable_traces", r->files_left_out);
 }
 
+/* What limits the run: the family of the first finding that is worth a word; "compute"
+ * when nothing else does, NULL when nobody can tell. */
+static const char *bound_by(const struct report *r)
+{
+    const struct diagnosis *d = &r->diagnosis;
+    if (d->finding_count && d->findings[0].severity > SEVERITY_LOW)
+        return d->findings[0].bound_by;
+    return r->account.known ? "compute" : NULL;
+}
+
 static void put_summary(struct json_writer *w, const struct report *r)
 {
     const struct run_meta *m = &r->run->meta;
@@ -176,7 +186,8 @@ static void put_summary(struct json_writer *w, const struct report *r)
     json_object_begin(w);
     field_text(w, "verdict", r->verdict);
     field_text(w, "why", r->why);
-    field_null(w, "bound_by");
+    field_text(w, "next", r->next);
+    field_text(w, "bound_by", bound_by(r));
     put_step_ms(w, &r->steps);
     if (r->optimizer_steps)
         field_uint(w, "optimizer_steps", r->optimizer_steps);
@@ -344,42 +355,50 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     fields_of_io(w, r);
     fields_of_loaders(w, r);
     field_nulls(w, groups);
-    field_empty_array(w, "bottlenecks");
-    field_empty_array(w, "recommendations");
+    fields_of_findings(w, r);
+    fields_of_account(w, r);
+}
+
+int report_json_value(const struct report *report, const struct report_style *style,
+                      struct json_writer *w)
+{
+    struct op_filter filter;
+    const int rc = op_filter_init(&filter, &report->ops, style, style->limit);
+    if (rc < 0)
+        return rc;
+    json_object_begin(w);
+    field_text(w, "schema", "sonde.report/1");
+    put_run(w, report);
+    put_surroundings(w, report);
+    put_summary(w, report);
+    put_phases(w, &report->phases);
+    put_processes(w, report);
+    field_empty_array(w, "ranks");
+    fields_of_training(w, report);
+    fields_of_operations(w, report, &filter);
+    fields_of_functions(w, report);
+    fields_of_allocations(w, report);
+    put_not_captured(w, report);
+    fields_of_monitors(w, report);
+    fields_of_energy(w, report);
+    fields_of_alerts(w, report);
+    fields_of_hangs(w, report);
+    put_open(w, report);
+    put_provenance(w, report);
+    put_notes(w, report);
+    json_object_end(w);
+    op_filter_release(&filter);
+    return 0;
 }
 
 int report_json(const struct report *report, const struct report_style *style,
                 FILE *out)
 {
-    struct op_filter filter;
     struct json_writer w;
-    int rc = op_filter_init(&filter, &report->ops, style, 0);
-    if (rc < 0)
-        return rc;
     json_init_file(&w, out, JSON_STYLE_PRETTY);
-    json_object_begin(&w);
-    field_text(&w, "schema", "sonde.report/1");
-    put_run(&w, report);
-    put_surroundings(&w, report);
-    put_summary(&w, report);
-    put_phases(&w, &report->phases);
-    put_processes(&w, report);
-    field_empty_array(&w, "ranks");
-    fields_of_training(&w, report);
-    fields_of_operations(&w, report, &filter);
-    fields_of_functions(&w, report);
-    fields_of_allocations(&w, report);
-    put_not_captured(&w, report);
-    fields_of_monitors(&w, report);
-    fields_of_energy(&w, report);
-    fields_of_alerts(&w, report);
-    fields_of_hangs(&w, report);
-    put_open(&w, report);
-    put_provenance(&w, report);
-    put_notes(&w, report);
-    json_object_end(&w);
-    json_newline(&w);
-    rc = json_finish(&w);
-    op_filter_release(&filter);
-    return rc;
+    const int rc = report_json_value(report, style, &w);
+    if (rc == 0)
+        json_newline(&w);
+    const int finished = json_finish(&w);
+    return rc < 0 ? rc : finished;
 }

@@ -9,7 +9,7 @@
 
 /* Anscombe's first pair, and its ranks' correlation. */
 static const double x[] = { 10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5 };
-static const double y[] = { 8.04, 6.95, 7.58, 8.81,  8.33, 9.96,
+static const double y[] = { 8.04, 6.95, 7.58,  8.81, 8.33, 9.96,
                             7.24, 4.26, 10.84, 4.82, 5.68 };
 
 static void pearson_is_rs(void **state)
