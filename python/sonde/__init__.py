@@ -47,6 +47,16 @@ from ._sonde import (
 )
 
 if TYPE_CHECKING:
+    from ._bridges import from_chroma, from_mlflow, to_chroma
+    from ._experiments import (
+        Campaign,
+        Experiment,
+        campaign,
+        export_experiments,
+        log,
+        log_many,
+        search,
+    )
     from ._bench import BenchResult, bench, profile_code
     from ._model import (
         ProfilingContext,
@@ -98,6 +108,16 @@ lightweight = Config.lightweight
 
 # Loaded when first used: most programs need none of them.
 _LATER = {
+    "Campaign": "_experiments",
+    "Experiment": "_experiments",
+    "campaign": "_experiments",
+    "export_experiments": "_experiments",
+    "log": "_experiments",
+    "log_many": "_experiments",
+    "search": "_experiments",
+    "from_chroma": "_bridges",
+    "from_mlflow": "_bridges",
+    "to_chroma": "_bridges",
     "BenchResult": "_bench",
     "bench": "_bench",
     "profile_code": "_bench",

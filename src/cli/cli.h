@@ -34,6 +34,7 @@ int cmd_search(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_store(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_trends(int argc, char **argv);
 
 /* One line on stderr, "sonde: " before it and a newline behind. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -36,6 +36,8 @@ static const struct verb {
     { "show", REST, cmd_show, "what is known about one run" },
     { "search", REST, cmd_search,
       "find experiments by what they are and what they resemble" },
+    { "trends", REST, cmd_trends,
+      "what the experiments say together: correlations, best, course" },
     { "log", REST, cmd_log, "remember an experiment: parameters, results, tags" },
     { "store", REST, cmd_store, "look after the store of experiments" },
     { "bench", REST, cmd_bench, "time a command over several runs" },
