@@ -24,7 +24,7 @@ static const struct verb {
     const char *summary;
 } verbs[] = {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
-    { "report", FIRST_PAGE, cmd_report, "the report of a run: text, JSON or CSV" },
+    { "report", FIRST_PAGE, cmd_report, "the report of a run: text, HTML, JSON or CSV" },
     { "top", FIRST_PAGE, cmd_top, "watch a run, or any process, as it happens" },
     { "doctor", FIRST_PAGE, cmd_doctor,
       "what can be measured here, and how to mend it" },
@@ -34,6 +34,7 @@ static const struct verb {
     { "show", REST, cmd_show, "what is known about one run" },
     { "bench", REST, cmd_bench, "time a command over several runs" },
     { "export", REST, cmd_export, "a run's timeline for other tools" },
+    { "plot", REST, cmd_plot, "a picture of a run: SVG or PNG" },
     { "recover", REST, cmd_recover, "finish runs after a crash; compact them" },
     { "help", REST, cmd_help, "this text, or that of a verb" },
 };
