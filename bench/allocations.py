@@ -84,6 +84,7 @@ def heap() -> Table:
     table.rows = [
         bare("nothing in front"),
         under_sonde("--no-preload", None, "--no-preload"),
+        under_sonde("counts alone (--no-sites)", 3, "--no-sites"),
         under_sonde("counts, freed bytes", 6),
         under_sonde("… and sampled sites (the default)", 10),
         under_sonde("… 64 Ki random blocks held", None, form="random", pairs=PAIRS // 5),
@@ -100,8 +101,8 @@ def heap() -> Table:
     ]
     table.note = (
         "16 B to 1 KiB, freed at once, unless it says otherwise. Counts, freed bytes and "
-        "sampled sites are one and the same build: the first two bars are looked at "
-        "together. tcmalloc is another allocator: its rows compare with each other. "
+        "sampled sites are one and the same: the two rows are looked at together. "
+        "tcmalloc is another allocator: its rows compare with each other. "
         "memray wants Python; its published costs are in BUDGETS."
     )
     return table

@@ -27,7 +27,8 @@ endif()
 
 set(sonde_package ${CMAKE_BINARY_DIR}/python/sonde)
 file(GLOB extension_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/*.c)
-file(GLOB package_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/sonde/*.py
+file(GLOB_RECURSE package_sources CONFIGURE_DEPENDS
+     RELATIVE ${CMAKE_SOURCE_DIR}/python/sonde ${CMAKE_SOURCE_DIR}/python/sonde/*.py
      ${CMAKE_SOURCE_DIR}/python/sonde/*.pyi ${CMAKE_SOURCE_DIR}/python/sonde/py.typed)
 
 # Links, so that an edit is there at once. The second folder has the abi3 extension alone.
@@ -35,8 +36,10 @@ set(sonde_package_abi3 ${CMAKE_BINARY_DIR}/python-abi3/sonde)
 foreach(folder ${sonde_package} ${sonde_package_abi3})
     file(MAKE_DIRECTORY ${folder})
     foreach(source IN LISTS package_sources)
-        get_filename_component(name ${source} NAME)
-        file(CREATE_LINK ${source} ${folder}/${name} SYMBOLIC)
+        get_filename_component(part ${folder}/${source} DIRECTORY)
+        file(MAKE_DIRECTORY ${part})
+        file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/sonde/${source} ${folder}/${source}
+             SYMBOLIC)
     endforeach()
 endforeach()
 
@@ -44,6 +47,8 @@ add_custom_target(python)
 function(add_extension target include suffix folder)
     add_library(${target} MODULE ${extension_sources})
     target_include_directories(${target} SYSTEM PRIVATE ${include})
+    # For trace/loader_rows.h, a layout both sides share; code comes by public headers.
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
     # Nothing of ours is anybody else's business: the module's init function is exported.
     target_link_libraries(${target} PRIVATE sonde_static)
     target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
@@ -122,7 +127,11 @@ endif()
 # interpreter.
 if(NOT SONDE_PYTHON_WHEEL AND oldest)
     set(installed_package ${CMAKE_INSTALL_LIBDIR}/sonde/inject/sonde)
-    install(FILES ${package_sources} DESTINATION ${installed_package})
+    foreach(source IN LISTS package_sources)
+        get_filename_component(part ${source} DIRECTORY)
+        install(FILES ${CMAKE_SOURCE_DIR}/python/sonde/${source}
+                DESTINATION ${installed_package}/${part})
+    endforeach()
     foreach(line IN LISTS sonde_pythons)
         string(REPLACE "|" ";" parts "${line}")
         list(GET parts 1 version)

@@ -116,7 +116,8 @@ static void print_export(const struct run *run)
     FILE *out = open_memstream(&text, &len);
     if (!out)
         abort();
-    const int rc = export_chrome(run, out, &totals);
+    const int rc = export_chrome(&(struct export_job){ .run = run, .out = out },
+                                 &totals);
     if (fclose(out) != 0)
         abort();
     if (rc == 0)

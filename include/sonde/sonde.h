@@ -324,6 +324,12 @@ SONDE_API void sonde_mark(const char *name);
  * between calls. The second form also counts the samples of the step. */
 SONDE_API void sonde_step(void);
 SONDE_API void sonde_step_samples(uint64_t samples);
+/* For loops whose iterations do not follow one another, or are known late: the step that
+ * goes on ends and none begins (an epoch is over); it has these samples besides; it was
+ * no training iteration after all, nor were the samples told for it. */
+SONDE_API void sonde_step_end(void);
+SONDE_API void sonde_step_add(uint64_t samples);
+SONDE_API void sonde_step_cancel(uint64_t samples);
 /* A tag or parameter of the whole run ("team" = "x"). */
 SONDE_API void sonde_tag(const char *key, const char *value);
 SONDE_API void sonde_param(const char *key, const char *value);
@@ -417,6 +423,7 @@ struct sonde_options {
     int lossy;                      /* drop events rather than wait, and count them */
     int no_drainer; /* no background thread: threads fold for themselves */
     int quiet;      /* no messages on stderr */
+    int no_energy;  /* no energy and CO2e in the report */
 };
 
 SONDE_API void sonde_options_standard(struct sonde_options *options);

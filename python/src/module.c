@@ -9,10 +9,27 @@ PyObject *float_or_none(double value)
     return isnan(value) ? new_none() : PyFloat_FromDouble(value);
 }
 
+/* What the package is called here: `sonde run` brings it under a name of its own. */
+static char package[32] = "sonde";
+
+/* set_package(name): what to import the package's own modules from. */
+static PyObject *py_set_package(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "s:set_package", &name))
+        return NULL;
+    (void)PyOS_snprintf(package, sizeof package, "%s", name);
+    return new_none();
+}
+
 PyObject *imported(PyObject **place, const char *module_name, const char *name)
 {
     if (!*place) {
-        PyObject *module = PyImport_ImportModule(module_name);
+        char full[96];
+        (void)PyOS_snprintf(full, sizeof full, "%s%s",
+                            *module_name == '.' ? package : "", module_name);
+        PyObject *module = PyImport_ImportModule(full);
         *place = module ? PyObject_GetAttrString(module, name) : NULL;
         Py_XDECREF(module);
     }
@@ -32,7 +49,7 @@ void name_thread(void)
         return;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *call = imported(&function, "sonde._threads", "name_thread");
+    PyObject *call = imported(&function, "._threads", "name_thread");
     PyObject *answer = call ? PyObject_CallObject(call, NULL) : NULL;
     Py_XDECREF(answer);
     PyErr_Clear();
@@ -124,6 +141,9 @@ static PyObject *py_mark(PyObject *module, PyObject *args)
     return new_none();
 }
 
+/* Steps that the program tells win over those that are guessed. */
+static bool user_steps, auto_open;
+
 static PyObject *py_step(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     (void)module;
@@ -135,8 +155,58 @@ static PyObject *py_step(PyObject *module, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_ValueError, "step(samples=…) cannot be negative");
         return NULL;
     }
+    if (!user_steps && auto_open) /* began by a guess; the program knows better */
+        sonde_step_cancel(0);
+    user_steps = true;
     sonde_step_samples((uint64_t)samples);
     return new_none();
+}
+
+/* step_auto(): a step begins as far as sonde/_torch can tell. */
+static PyObject *py_step_auto(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    auto_open = true;
+    if (!user_steps)
+        sonde_step();
+    return new_none();
+}
+
+static PyObject *py_user_steps(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyBool_FromLong(user_steps);
+}
+
+/* step_end(), step_add(n), step_cancel(n): for sonde/_torch/steps.py. */
+static PyObject *py_step_end(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    auto_open = false;
+    sonde_step_end();
+    return new_none();
+}
+
+static PyObject *samples_told(PyObject *number, void (*record)(uint64_t))
+{
+    const Py_ssize_t samples = PyLong_AsSsize_t(number);
+    if (samples < 0 && PyErr_Occurred())
+        return NULL;
+    record(samples < 0 ? 0 : (uint64_t)samples);
+    return new_none();
+}
+
+static PyObject *py_step_add(PyObject *module, PyObject *number)
+{
+    (void)module;
+    return samples_told(number, sonde_step_add);
+}
+
+static PyObject *py_step_cancel(PyObject *module, PyObject *number)
+{
+    (void)module;
+    auto_open = false;
+    return samples_told(number, sonde_step_cancel);
 }
 
 typedef void note_function(const char *, const char *);
@@ -242,6 +312,16 @@ static PyMethodDef methods[] = {
     { "task_suspended", py_task_suspended, METH_O, NULL },
     { "task_resumed", py_task_resumed, METH_O, NULL },
     { "set_phases", py_set_phases, METH_VARARGS, NULL },
+    { "set_package", py_set_package, METH_VARARGS, NULL },
+    { "step_auto", py_step_auto, METH_NOARGS, NULL },
+    { "user_steps", py_user_steps, METH_NOARGS, NULL },
+    { "step_end", py_step_end, METH_NOARGS, NULL },
+    { "step_add", py_step_add, METH_O, NULL },
+    { "step_cancel", py_step_cancel, METH_O, NULL },
+    { "on_problem", py_on_problem, METH_O, NULL },
+    { "module_zones", py_module_zones, METH_VARARGS, NULL },
+    { "watch_modules", py_watch_modules, METH_O, NULL },
+    { "module_counts", py_module_counts, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
 
@@ -254,8 +334,13 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__sonde(void);
+/* Loaded under a second name (`sonde run` brings this package under one of its own, and
+ * the program may import it as well) it is the same module: there is one recorder. */
 PyMODINIT_FUNC PyInit__sonde(void)
 {
+    static PyObject *made;
+    if (made)
+        return new_ref(made);
     PyObject *module = PyModule_Create(&definition);
     if (!module)
         return NULL;
@@ -264,9 +349,12 @@ PyMODINIT_FUNC PyInit__sonde(void)
         PyModule_AddStringConstant(module, "__version__", SONDE_VERSION) < 0 ||
         zones_init() < 0 || zone_init(module) < 0 || spans_init(module) < 0 ||
         profiled_init(module) < 0 || drive_init(module) < 0 ||
-        operation_init(module) < 0) {
+        operation_init(module) < 0 || watched_init(module) < 0 ||
+        ranges_init(module) < 0 || roots_init() < 0 || hook_init(module) < 0 ||
+        loaders_init(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }
+    made = new_ref(module);
     return module;
 }

@@ -12,8 +12,15 @@
  *   operation.c  operation records
  *   session.c    sessions
  *   bench.c      sonde_bench() with a Python callable
+ *   torch.h      what the next three share
+ *   watched.c    another's callable, watched
+ *   ranges.c     ranges the program names itself
+ *   roots.c      the outermost call of a torch module
+ *   hook.c       callables in front of others, for what instruments libraries
+ *   loaders.c    what torch's data loaders do, written down: book.c the file, fetches.c who
+ *                iterates, maker.c and making.c who makes samples, proxies.c stand-ins
  *
- * Uses Sonde's public header alone. The same source builds for one interpreter with its
+ * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The same source builds for one interpreter with its
  * own headers and, with Py_LIMITED_API, for all from 3.9 on. Everything here runs with
  * the GIL held; sub-interpreters and free-threaded builds are not supported.
  */
@@ -109,7 +116,7 @@ static inline void end_zone(struct sonde_site *site)
 
 /* Gives this thread the name it has in Python; called once, when it first records. */
 void name_thread(void);
-/* sonde.<module>.<name>, imported when first needed and kept in *place; NULL with an
+/* <module>.<name> (".module": of our package), imported when first needed and kept in *place; NULL with an
  * exception. */
 PyObject *imported(PyObject **place, const char *module_name, const char *name);
 
@@ -122,6 +129,15 @@ bool spans_end(const void *frame, const struct sonde_site *site);
 PyObject *py_task_suspended(PyObject *module, PyObject *task);
 PyObject *py_task_resumed(PyObject *module, PyObject *task);
 int spans_init(PyObject *module);
+
+/* ---- watched.c, ranges.c, roots.c: other people's calls ---- */
+int watched_init(PyObject *module);
+int ranges_init(PyObject *module);
+int roots_init(void);
+PyObject *py_on_problem(PyObject *module, PyObject *handler);
+PyObject *py_module_zones(PyObject *module, PyObject *args);
+PyObject *py_watch_modules(PyObject *module, PyObject *type);
+PyObject *py_module_counts(PyObject *module, PyObject *unused);
 
 /* ---- the other types ---- */
 int profiled_init(PyObject *module);
@@ -136,6 +152,12 @@ PyObject *py_resume(PyObject *module, PyObject *unused);
 PyObject *py_recording(PyObject *module, PyObject *unused);
 PyObject *py_lost(PyObject *module, PyObject *unused);
 PyObject *py_bench(PyObject *module, PyObject *args, PyObject *kwargs);
+
+/* ---- hook.c, loaders.c ---- */
+int hook_init(PyObject *module);
+int loaders_init(PyObject *module);
+int fetches_init(PyObject *module);
+PyObject *py_loader_calls(PyObject *module, PyObject *args);
 
 /* Makes the type and adds it to the module under the last part of its name. */
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec);

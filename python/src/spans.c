@@ -42,7 +42,7 @@ static size_t bucket(const void *p)
 /* The running task, or NULL; perhaps with an exception. */
 static PyObject *running_task(void)
 {
-    PyObject *ask = imported(&current_task, "sonde._aio", "current_task");
+    PyObject *ask = imported(&current_task, "._aio", "current_task");
     PyObject *task = ask ? PyObject_CallObject(ask, NULL) : NULL;
     if (task == Py_None)
         Py_CLEAR(task);
@@ -54,7 +54,7 @@ static PyObject *running_task(void)
 static bool may_be_suspended(void)
 {
     PyObject *frame = (PyObject *)PyEval_GetFrame();
-    PyObject *ask = imported(&body_awaits, "sonde._awaits", "body_awaits");
+    PyObject *ask = imported(&body_awaits, "._awaits", "body_awaits");
     PyObject *answer = ask && frame ? PyObject_CallFunctionObjArgs(ask, frame, NULL)
                                     : NULL;
     bool may = answer != Py_False;

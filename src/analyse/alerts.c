@@ -1,16 +1,14 @@
 /* alerts.c: reads what fired, judges what only the trace knows. */
 #include "analyse/alerts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "analyse/report.h"
 #include "base/buf.h"
-#include "base/files.h"
 #include "trace/alert_rows.h"
-#include "trace/tables.h"
+#include "trace/tablefiles.h"
 
 enum { EVENTS_MAX = 4096, RULES_MAX = ALERT_RULE_ROWS };
 
@@ -171,18 +169,23 @@ static void read_events(struct report *r, const struct tablefile *file, size_t f
         a->events_lost += tablefile_head(file)->table[table].refused;
 }
 
-static void read_file(struct report *r, const char *name)
+static int read_file(void *arg, const char *name, struct tablefile *file, int rc)
 {
-    struct tablefile *file = NULL;
-    struct buf path = BUF_INIT;
-    path_join(&path, r->run->dir, name);
-    if (!path.error && tablefile_open(path.data, &file) == 0) {
-        const size_t first = r->alerts.rule_count;
-        read_rules(r, file);
-        read_events(r, file, first);
-        tablefile_free(file);
+    struct report *r = arg;
+    struct alert_summary *a = &r->alerts;
+    (void)name;
+    if (rc < 0)
+        return 0;
+    if (!a->rules) {
+        a->rules = arena_alloc_array(&r->arena, RULES_MAX, sizeof *a->rules);
+        a->events = arena_alloc_array(&r->arena, EVENTS_MAX, sizeof *a->events);
     }
-    buf_release(&path);
+    if (!a->rules || !a->events)
+        return -ENOMEM;
+    const size_t first = a->rule_count;
+    read_rules(r, file);
+    read_events(r, file, first);
+    return 0;
 }
 
 /* ---- From the trace ------------------------------------------------------------------ */
@@ -260,24 +263,8 @@ static void judge_trace(struct report *r)
 
 int alerts_read(struct report *r)
 {
-    struct alert_summary *a = &r->alerts;
-    DIR *dir = opendir(r->run->dir);
-    struct dirent *e = NULL;
-    while (dir && (e = readdir(dir)))
-        if (tablefile_is_name(e->d_name, ALERT_KIND)) {
-            if (!a->rules) {
-                a->rules = arena_alloc_array(&r->arena, RULES_MAX, sizeof *a->rules);
-                a->events = arena_alloc_array(&r->arena, EVENTS_MAX, sizeof *a->events);
-            }
-            if (!a->rules || !a->events)
-                break;
-            read_file(r, e->d_name);
-        }
-    const bool no_memory = e != NULL;
-    if (dir)
-        (void)closedir(dir);
-    if (no_memory)
-        return -ENOMEM;
-    judge_trace(r);
-    return 0;
+    const int rc = tablefiles_each(r->run->dir, ALERT_KIND, read_file, r);
+    if (rc == 0)
+        judge_trace(r);
+    return rc;
 }

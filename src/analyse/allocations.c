@@ -1,7 +1,6 @@
 /* allocations.c: the heap files of a run, summed up. See allocations.h. */
 #include "analyse/allocations.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13,6 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "trace/tablefiles.h"
 
 /* ---- Small things ------------------------------------------------------------------ */
 
@@ -197,9 +197,12 @@ static void add_process_row(struct alloc_reader *r, struct alloc_process *p)
     all->samples_lost += row->samples_lost;
     all->events += count_events(r);
     all->events_lost += row->events_lost;
-    if (row->flags & HEAP_NO_USABLE) {
+    all->counts_only |= (row->flags & HEAP_COUNTS_ONLY) != 0;
+    if (row->flags & (HEAP_NO_USABLE | HEAP_COUNTS_ONLY)) {
         p->live_bytes = NAN;
         p->peak_bytes = 0;
+        if (all->counts_only)
+            all->live_bytes = NAN;
         return;
     }
     /* What a child inherited is its parent's. */
@@ -314,40 +317,23 @@ static int add_open_file(struct alloc_reader *r)
     return add_process(r);
 }
 
-static int add_file(struct alloc_reader *r, const char *name)
+static int add_file(void *arg, const char *name, struct tablefile *file, int rc)
 {
-    struct buf path = BUF_INIT;
-    path_join(&path, r->report->run->dir, name);
-    r->file = NULL;
+    struct alloc_reader *r = arg;
+    r->file = file;
     r->trace = NULL;
     r->site_of = NULL;
     r->name = name;
     r->last_step = 0;
-    int rc = path.error ? -ENOMEM : tablefile_open(path.data, &r->file);
-    buf_release(&path);
     if (rc < 0) {
         alloc_unseen(r, "%s: %s", name, error_text(rc));
-        return rc == -ENOMEM ? rc : 0;
+        return 0;
     }
     strmap_init(&r->places);
     rc = add_open_file(r);
     strmap_release(&r->places);
     free(r->site_of);
     trace_free(r->trace);
-    tablefile_free(r->file);
-    return rc;
-}
-
-static int add_files(struct alloc_reader *r)
-{
-    DIR *dir = opendir(r->report->run->dir);
-    if (!dir)
-        return 0;
-    int rc = 0;
-    for (struct dirent *e; rc == 0 && (e = readdir(dir));)
-        if (tablefile_is_name(e->d_name, HEAP_KIND))
-            rc = add_file(r, e->d_name);
-    (void)closedir(dir);
     return rc;
 }
 
@@ -390,7 +376,7 @@ int allocations_read(struct report *report)
     strmap_init(&r.zones);
     strmap_init(&r.sites);
     (void)symbols_open(report->run->dir, &r.symbols); /* without: modules, offsets */
-    const int rc = add_files(&r);
+    const int rc = tablefiles_each(report->run->dir, HEAP_KIND, add_file, &r);
     finish(&r);
     symbols_free(r.symbols);
     strmap_release(&r.zones);

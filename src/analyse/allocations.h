@@ -75,7 +75,8 @@ struct alloc_snapshot {
 };
 
 struct allocations {
-    bool known; /* at least one process was captured */
+    bool known;       /* at least one process was captured */
+    bool counts_only; /* of some process, nothing but calls and bytes asked for */
     uint64_t count, bytes, frees, freed_bytes, reallocs, failed;
     double live_bytes;   /* at the end, of all processes; NaN: not known */
     uint64_t peak_bytes; /* of the process that held most */

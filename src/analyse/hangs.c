@@ -1,7 +1,6 @@
 /* hangs.c: see hangs.h. */
 #include "analyse/hangs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "base/buf.h"
 #include "base/files.h"
 #include "trace/hang_rows.h"
-#include "trace/tables.h"
+#include "trace/tablefiles.h"
 
 /* No hang of an honest clock is longer. */
 static const uint64_t LONGEST_NS = 1000000000ULL * 86400 * 3650;
@@ -133,33 +132,19 @@ static int read_hangs(struct report *r, const struct tablefile *file)
     return rc;
 }
 
-static int read_file(struct report *r, const char *name)
+static int read_file(void *arg, const char *name, struct tablefile *file, int rc)
 {
-    struct tablefile *file;
-    struct buf path = BUF_INIT;
-    int rc = 0;
+    struct report *r = arg;
+    (void)name;
     if (!r->hangs.hangs)
         r->hangs.hangs = arena_alloc_array(&r->arena, HANG_ROWS,
                                            sizeof *r->hangs.hangs);
-    path_join(&path, r->run->dir, name);
-    if (path.error || !r->hangs.hangs) {
-        rc = -ENOMEM;
-    } else if (tablefile_open(path.data, &file) == 0) {
-        rc = read_hangs(r, file);
-        tablefile_free(file);
-    }
-    buf_release(&path);
-    return rc;
+    if (!r->hangs.hangs)
+        return -ENOMEM;
+    return rc < 0 ? 0 : read_hangs(r, file);
 }
 
 int hangs_read(struct report *r)
 {
-    int rc = 0;
-    DIR *dir = opendir(r->run->dir);
-    for (const struct dirent *e; dir && rc == 0 && (e = readdir(dir));)
-        if (tablefile_is_name(e->d_name, HANG_KIND))
-            rc = read_file(r, e->d_name);
-    if (dir)
-        (void)closedir(dir);
-    return rc;
+    return tablefiles_each(r->run->dir, HANG_KIND, read_file, r);
 }

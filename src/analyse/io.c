@@ -1,7 +1,6 @@
 /* io.c: files and sockets of a run, all processes together. */
 #include "analyse/io.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "base/files.h"
 #include "base/redact.h"
 #include "base/strmap.h"
-#include "trace/tables.h"
+#include "trace/tablefiles.h"
 
 #include <jansson.h>
 
@@ -324,19 +323,11 @@ static int add_tables(struct reading *g, const struct tablefile *file)
     return rc < 0 ? rc : add_zones(g, file);
 }
 
-static int add_named(struct reading *g, const char *name)
+/* Damaged ones: what is left tells enough. */
+static int add_named(void *arg, const char *name, struct tablefile *file, int rc)
 {
-    struct buf path = BUF_INIT;
-    struct tablefile *file = NULL;
-    path_join(&path, g->report->run->dir, name);
-    int rc = path.error ? -ENOMEM : tablefile_open(path.data, &file);
-    if (rc == 0)
-        rc = add_tables(g, file);
-    else if (rc != -ENOMEM)
-        rc = 0; /* damaged: what is left tells enough */
-    tablefile_free(file);
-    buf_release(&path);
-    return rc;
+    (void)name;
+    return rc < 0 ? 0 : add_tables(arg, file);
 }
 
 /* ---- What follows from it -------------------------------------------------------------- */
@@ -401,18 +392,6 @@ static void finish(struct reading *g)
 
 /* ---- All of it ---------------------------------------------------------------------- */
 
-static int add_directory(struct reading *g)
-{
-    int rc = 0;
-    DIR *dir = opendir(g->report->run->dir);
-    for (struct dirent *e; rc == 0 && dir && (e = readdir(dir));)
-        if (tablefile_is_name(e->d_name, IO_KIND))
-            rc = add_named(g, e->d_name);
-    if (dir)
-        (void)closedir(dir);
-    return rc;
-}
-
 int io_read(struct report *report)
 {
     struct reading g = {
@@ -429,7 +408,7 @@ int io_read(struct report *report)
     if (rc == 0)
         rc = new_histogram(&g, &report->io.total[1]);
     if (rc == 0)
-        rc = add_directory(&g);
+        rc = tablefiles_each(report->run->dir, IO_KIND, add_named, &g);
     if (rc == 0)
         finish(&g);
     strmap_release(&g.paths);

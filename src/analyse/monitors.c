@@ -1,7 +1,6 @@
 /* monitors.c: see monitors.h. */
 #include "analyse/monitors.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,9 +10,8 @@
 #include "analyse/parts.h"
 #include "analyse/report.h"
 #include "base/buf.h"
-#include "base/files.h"
 #include "trace/monitor_rows.h"
-#include "trace/tables.h"
+#include "trace/tablefiles.h"
 
 /* More than any run has; a hostile one must not fill our memory. */
 enum { FILES_MOST = 64, SERIES_MOST = 20000, GAPS_MOST = 64, SHIFT_MOST = 40 };
@@ -152,7 +150,18 @@ static int read_series(struct source *s)
 /* ---- Processes and gaps -------------------------------------------------------------- */
 
 /* In the order of enum monitor_total of the writer. */
-enum { CPU_S, PEAK_RSS_MB, PEAK_PRIVATE_MB, READ, WRITTEN, DISK_READ, DISK_WRITTEN };
+enum {
+    CPU_S,
+    PEAK_RSS_MB,
+    PEAK_PRIVATE_MB,
+    READ,
+    WRITTEN,
+    DISK_READ,
+    DISK_WRITTEN,
+    THREADS,
+    VOLUNTARY,
+    INVOLUNTARY
+};
 
 static double total(const struct monitor_process_row *row, unsigned what, double unit)
 {
@@ -186,6 +195,8 @@ static int add_process(struct source *s, const struct monitor_process_row *row)
         .written_mb = total(row, WRITTEN, mib),
         .disk_read_mb = total(row, DISK_READ, mib),
         .disk_written_mb = total(row, DISK_WRITTEN, mib),
+        .voluntary_switches = total(row, VOLUNTARY, 1),
+        .involuntary_switches = total(row, INVOLUNTARY, 1),
         .end_known = row->end & MONITOR_EXIT_KNOWN,
         .end_status = (int)(row->end & 0xffff),
     };
@@ -264,51 +275,33 @@ static int read_file(struct source *s)
     return rc < 0 ? rc : read_gaps(s);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static size_t list_files(const char *path, char *names[FILES_MOST])
-{
-    size_t count = 0;
-    DIR *dir = opendir(path);
-    if (!dir)
-        return 0;
-    for (const struct dirent *e; count < FILES_MOST && (e = readdir(dir));)
-        if (tablefile_is_name(e->d_name, MONITOR_KIND) &&
-            (names[count] = strdup(e->d_name)))
-            count++;
-    (void)closedir(dir);
-    qsort(names, count, sizeof *names, by_name);
-    return count;
-}
-
-static struct tablefile *open_in(const char *dir, const char *name)
-{
-    struct buf path = BUF_INIT;
-    struct tablefile *file = NULL;
-    path_join(&path, dir, name);
-    if (path.error || tablefile_open(path.data, &file) < 0)
-        file = NULL;
-    buf_release(&path);
-    return file;
-}
-
 /* First the files from outside, then those of programs that watched themselves. */
-static int read_kind(struct report *r, char *const *names, size_t count, bool inside)
+struct pass {
+    struct report *r;
+    bool inside, alone;
+    unsigned files; /* that are there */
+};
+
+static int pass_file(void *arg, const char *name, struct tablefile *file, int rc)
 {
-    int rc = 0;
-    const bool alone = !r->monitors.present;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        struct source s = { .r = r, .alone = alone && (!inside || count == 1) };
-        struct tablefile *file = open_in(r->run->dir, names[i]);
-        s.file = file;
-        if (file && read_info(file, &s.info) && (s.info.inside != 0) == inside)
-            rc = read_file(&s);
-        tablefile_free(file);
-    }
-    return rc;
+    struct pass *p = arg;
+    struct source s = { .r = p->r, .file = file, .alone = p->alone };
+    (void)name;
+    p->files++;
+    return rc == 0 && p->files <= FILES_MOST && read_info(file, &s.info) &&
+                   (s.info.inside != 0) == p->inside
+               ? read_file(&s)
+               : 0;
+}
+
+static int read_files(struct report *r)
+{
+    struct pass p = { .r = r, .alone = true };
+    int rc = tablefiles_each(r->run->dir, MONITOR_KIND, pass_file, &p);
+    p = (struct pass){ .r = r,
+                       .inside = true,
+                       .alone = !r->monitors.present && p.files == 1 };
+    return rc < 0 ? rc : tablefiles_each(r->run->dir, MONITOR_KIND, pass_file, &p);
 }
 
 static void mark_traced(struct report *r)
@@ -333,13 +326,7 @@ static void keep_traced(struct report_monitors *m)
 
 int monitors_read(struct report *r)
 {
-    char *names[FILES_MOST];
-    const size_t count = list_files(r->run->dir, names);
-    int rc = read_kind(r, names, count, false);
-    if (rc == 0)
-        rc = read_kind(r, names, count, true);
-    for (size_t i = 0; i < count; i++)
-        free(names[i]);
+    const int rc = read_files(r);
     mark_traced(r);
     if (r->run->single)
         keep_traced(&r->monitors);

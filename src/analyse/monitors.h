@@ -39,6 +39,8 @@ struct watched_process {
     double cpu_s, peak_rss_mb, peak_private_mb; /* NaN unknown, as below */
     double read_mb, written_mb;                 /* by all calls */
     double disk_read_mb, disk_written_mb;       /* from and to storage */
+    double voluntary_switches,
+        involuntary_switches; /* of all threads; see switches.c */
     bool end_known;
     int end_status; /* as from wait() */
     bool traced;    /* has a trace among report.processes */

@@ -20,5 +20,8 @@ int verdict_write(struct report *report);
 
 /* provenance.c: how each group of numbers came about. */
 int provenance_write(struct report *report);
+/* pyrows.c: … of what the Python layer saw; how many rows were filled. */
+size_t python_provenance(struct report *report, struct provenance *ret_rows,
+                         size_t room);
 
 #endif

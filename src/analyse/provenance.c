@@ -15,8 +15,7 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu",    "operations.gpu", "phases.device_s", "cost", "optimizer_steps",
-    "epochs", "ranks",          "bound_by",
+    "gpu", "operations.gpu", "phases.device_s", "cost", "ranks", "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -161,6 +160,12 @@ static void add_allocations(struct report *r)
               "is an allocation and a free"
             : none,
         a->known ? "exact" : "");
+    if (a->counts_only) {
+        static const char why[] = "left out (--no-sites)";
+        add(r, "allocations.peak_bytes", UNAVAILABLE, why, "");
+        add(r, "allocations.sites", UNAVAILABLE, why, "");
+        return;
+    }
     add(r, "allocations.peak_bytes", status,
         a->known ? "live bytes as the allocator rounds them, of the process that held "
                    "most"
@@ -284,6 +289,9 @@ int provenance_write(struct report *report)
     add_io(report);
     add_sampled(report);
     add_energy(report);
+    report->provenance_count += python_provenance(
+        report, report->provenance + report->provenance_count,
+        MAX_ENTRIES - report->provenance_count);
     for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
         add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");
     return 0;

@@ -1,16 +1,14 @@
 /* pyprofile.c: sum up sampled Python stacks. */
 #include "analyse/pyprofile.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/report.h"
 #include "base/buf.h"
-#include "base/files.h"
 #include "trace/pystack_rows.h"
-#include "trace/tables.h"
+#include "trace/tablefiles.h"
 
 enum { DEPTH_MOST = 512 };
 
@@ -27,25 +25,6 @@ struct source {
     struct tablefile *file;
     struct sums sums;
 };
-
-/* ---- The file ----------------------------------------------------------------------- */
-
-static int open_file(const char *dir, struct tablefile **ret_file)
-{
-    DIR *d = opendir(dir);
-    int rc = -ENOENT;
-    for (const struct dirent *e; d && rc != 0 && (e = readdir(d));) {
-        if (!tablefile_is_name(e->d_name, PYSTACKS_KIND))
-            continue;
-        struct buf path = BUF_INIT;
-        path_join(&path, dir, e->d_name);
-        rc = path.error ? path.error : tablefile_open(path.data, ret_file);
-        buf_release(&path);
-    }
-    if (d)
-        (void)closedir(d);
-    return rc;
-}
 
 static const char *keep(struct report *r, const char *text)
 {
@@ -306,7 +285,7 @@ int pyprofile_read(struct report *r)
 {
     struct source s = { .r = r };
     r->python = (struct py_profile){ 0 };
-    int rc = open_file(r->run->dir, &s.file);
+    int rc = tablefiles_newest(r->run->dir, PYSTACKS_KIND, NULL, &s.file);
     if (rc < 0)
         return rc == -ENOMEM ? rc : 0;
     read_info(&s);

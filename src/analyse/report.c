@@ -243,7 +243,8 @@ static void find_state(struct report *r)
         r->state = alive ? RUN_LIVE : RUN_UNKNOWN;
 }
 
-/* The program itself, else whoever trains, else whoever recorded most. Of several
+/* Whoever trains, the program itself or rank 0 before others; else the program, else
+ * whoever recorded most. Of several
  * with the same claim (exec leaves one file each) the one with more zone time. */
 static size_t find_main(const struct report *r)
 {
@@ -253,7 +254,11 @@ static size_t find_main(const struct report *r)
         const struct report_process *p = &r->processes[i];
         const bool is_program = r->run->meta.pid && p->pid == r->run->meta.pid;
         const bool recorded = p->zone_ns > 0 || p->steps > 0;
-        const int claim = is_program && recorded ? 2 : p->steps > 0 ? 1 : 0;
+        /* A launcher (torchrun) records a little, too: who trains goes first. */
+        const int claim = p->steps > 0 ? (is_program     ? 4
+                                          : p->rank == 0 ? 3
+                                                         : 2)
+                                       : is_program && recorded;
         if (claim > best_claim ||
             (claim == best_claim && p->zone_ns > r->processes[best].zone_ns)) {
             best = i;
@@ -331,15 +336,31 @@ static int reopen(struct report *r, size_t process, struct trace **ret_trace)
     return rc;
 }
 
+/* Zones that stand for a step of an optimizer say so by their category. */
+static uint64_t count_optimizer_steps(const struct trace *trace)
+{
+    uint64_t count = 0;
+    for (unsigned i = FIRST_NODE; i < trace_node_count(trace); i++) {
+        const struct trace_node *n = trace_node(trace, i);
+        const struct trace_site *site = n ? trace_site(trace, n->site) : NULL;
+        if (site && strcmp(site->category, "optimizer_step") == 0)
+            count += n->count;
+    }
+    return count;
+}
+
 static int read_steps(struct report *r, size_t process)
 {
     struct trace *trace = NULL;
     r->last_step = r->processes[process].steps;
-    if (r->last_step == 0)
-        return 0;
     int rc = reopen(r, process, &trace);
     if (rc < 0)
         return rc == -ENOMEM ? rc : 0;
+    r->optimizer_steps = count_optimizer_steps(trace);
+    if (r->last_step == 0) {
+        trace_free(trace);
+        return 0;
+    }
     rc = step_stats_read(trace, &r->steps);
     if (rc == 0 && step_series_read(trace, &r->series) < 0)
         note(r, r->processes[process].file, "the timeline cannot be read");
@@ -403,10 +424,12 @@ static int derive(struct report *r)
 {
     find_span(r);
     find_state(r);
+    int rc = pylayer_read(r);
+    if (rc < 0)
+        return rc;
     close_phases(r);
     choose_main(r);
     note_losses(r);
-    int rc = 0;
     if (r->main_process != SIZE_MAX) {
         rc = mark_main(r, r->main_process);
         if (rc == 0)
@@ -421,9 +444,14 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = pyprofile_read(r);
     if (rc == 0)
+        pylayer_choose(
+            r, r->main_process != SIZE_MAX ? r->processes[find_stepper(r)].pid : 0);
+    if (rc == 0)
         rc = allocations_read(r);
     if (rc == 0)
         rc = io_read(r);
+    if (rc == 0)
+        rc = loaders_read(r);
     if (rc == 0)
         rc = functions_read(r->run->dir,
                             r->run->meta.cpu_user_s + r->run->meta.cpu_system_s,
@@ -475,6 +503,7 @@ void report_free(struct report *report)
     op_table_release(&report->ops);
     step_stats_release(&report->steps);
     allocations_release(&report->allocations);
+    loaders_release(&report->loaders);
     free(report->processes);
     free(report->threads);
     free(report->monitors.series);
@@ -614,7 +643,7 @@ const char *report_state_words(const struct report *report, char *ret_text, size
         (void)snprintf(ret_text, len, "exit unknown%s", cause);
         break;
     case RUN_LEFT:
-        (void)snprintf(ret_text, len, "attached");
+        (void)snprintf(ret_text, len, report->run->meta.imported ? "imported" : "attached");
         break;
     }
     return ret_text;

@@ -15,12 +15,14 @@
 #include "analyse/allocations.h"
 #include "analyse/functions.h"
 #include "analyse/io.h"
+#include "analyse/loaders.h"
 #include "analyse/monitors.h"
 #include "analyse/alerts.h"
 #include "analyse/hangs.h"
 #include "analyse/energy.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
+#include "analyse/pylayer.h"
 #include "analyse/pyprofile.h"
 #include "analyse/steps.h"
 #include "base/arena.h"
@@ -103,7 +105,9 @@ struct report {
     struct step_series series;
     struct report_monitors monitors;
     struct py_profile python;
-    uint64_t last_step; /* number of the last step, 0: none */
+    struct py_layer layer;    /* what the Python layer told */
+    uint64_t optimizer_steps; /* of who makes the steps; 0: none seen */
+    uint64_t last_step;       /* number of the last step, 0: none */
     struct op_value *metrics, *counters;
     struct run_pair *tags, *params;
     size_t tag_count, param_count;
@@ -119,6 +123,7 @@ struct report {
     struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
     struct io_report io;       /* files and sockets */
+    struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
     struct provenance *provenance;
     size_t provenance_count;

@@ -1,7 +1,6 @@
 /* stacks.c: see stacks.h. */
 #include "analyse/stacks.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "base/buf.h"
 #include "base/files.h"
 #include "base/strmap.h"
-#include "trace/tables.h"
+#include "trace/tablefiles.h"
 
 /* The functions of a frame: entries[first … first + count), innermost first. */
 struct frame {
@@ -173,32 +172,16 @@ static int read_tasks(struct stacks *s)
 
 /* ---- Opening ----------------------------------------------------------------------------------- */
 
-/* The newest file of stacks; "" without. */
-static int find_file(const char *dir, struct buf *ret_name)
-{
-    DIR *d = opendir(dir);
-    if (!d)
-        return -errno;
-    for (const struct dirent *e; (e = readdir(d));)
-        if (tablefile_is_name(e->d_name, STACKS_KIND) &&
-            strcmp(e->d_name, ret_name->data) > 0) {
-            buf_clear(ret_name);
-            buf_puts(ret_name, e->d_name);
-        }
-    (void)closedir(d);
-    return ret_name->error ? ret_name->error : ret_name->len ? 0 : -ENOENT;
-}
-
-static int open_inside(struct stacks *s, const char *dir, const char *name)
+static int open_inside(struct stacks *s, const char *dir)
 {
     struct inside *in = s->inside;
-    struct buf path = BUF_INIT;
-    path_join(&path, dir, name);
-    int rc = path.error ? path.error : tablefile_open(path.data, &in->file);
-    buf_release(&path);
+    struct buf name = BUF_INIT;
+    int rc = tablefiles_newest(dir, STACKS_KIND, &name, &in->file);
+    if (rc == 0)
+        in->name = arena_strdup(&s->arena, name.data);
+    buf_release(&name);
     if (rc < 0)
         return rc;
-    in->name = arena_strdup(&s->arena, name);
     in->modules = tablefile_find(in->file, MODULES_TABLE);
     in->frame_table = tablefile_find(in->file, FRAMES_TABLE);
     in->nodes = tablefile_find(in->file, "nodes");
@@ -218,20 +201,18 @@ static int open_inside(struct stacks *s, const char *dir, const char *name)
 
 int stacks_open(const char *dir, struct stacks **ret_stacks)
 {
-    struct buf name = BUF_INIT;
-    int rc = find_file(dir, &name);
-    struct stacks *s = rc == 0 ? calloc(1, sizeof *s) : NULL;
-    if (s) {
-        arena_init(&s->arena);
-        s->why = "";
-        struct inside *in = s->inside = calloc(1, sizeof *in);
-        if (in)
-            strmap_init(&in->functions);
-        rc = in ? open_inside(s, dir, name.data) : -ENOMEM;
-    } else if (rc == 0) {
-        rc = -ENOMEM;
+    struct stacks *s = calloc(1, sizeof *s);
+    struct inside *in = calloc(1, sizeof *in);
+    if (!s || !in) {
+        free(s);
+        free(in);
+        return -ENOMEM;
     }
-    buf_release(&name);
+    arena_init(&s->arena);
+    strmap_init(&in->functions);
+    s->why = "";
+    s->inside = in;
+    const int rc = open_inside(s, dir);
     if (rc < 0)
         stacks_free(s);
     else

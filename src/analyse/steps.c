@@ -110,11 +110,13 @@ static int take_event(void *arg, const struct trace_event *e)
         w->last_ns = 0;
     if (e->kind != TRACE_STEP)
         return 0;
-    if (w->found && w->last_ns && e->time_ns >= w->last_ns)
+    if (e->sub == STEP_SAMPLES)
+        return 0;
+    if (w->found && w->last_ns && e->time_ns >= w->last_ns && e->sub != STEP_CANCEL)
         add_step(w->series, e->time_ns, (double)(e->time_ns - w->last_ns));
     w->found = true;
     w->lane = e->lane;
-    w->last_ns = e->time_ns;
+    w->last_ns = e->sub == STEP_NEXT ? e->time_ns : 0;
     return 0;
 }
 

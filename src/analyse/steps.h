@@ -12,7 +12,7 @@
 enum { STEP_POINTS = 256 };
 
 struct step_stats {
-    struct distribution durations; /* between calls: one fewer than the calls */
+    struct distribution durations; /* of steps that ended */
     uint64_t calls;                /* sonde_step() calls that were recorded */
     uint64_t samples;              /* 0: not told */
     double total_ns;

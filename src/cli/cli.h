@@ -17,15 +17,21 @@ enum {
 
 int cmd_attach(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_flops(int argc, char **argv);
+int cmd_import(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_plot(int argc, char **argv);
+int cmd_log(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_search(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_store(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 
 /* One line on stderr, "sonde: " before it and a newline behind. */

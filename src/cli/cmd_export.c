@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -20,7 +21,7 @@
 #include "present/report/report.h"
 
 struct export_options {
-    const char *format, *output;
+    const char *format, *output, *what;
     bool list, quiet;
 };
 
@@ -31,7 +32,11 @@ static const struct option options[] = {
       .help = "what to write; --list names them (default chrome)" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
       .help = "write to FILE (default: the standard output)" },
-    { "list", 0, OPTION_FLAG, FIELD(list), .help = "name the formats" },
+    { "what", 'w', OPTION_TEXT, FIELD(what), .value = "WHAT",
+      .help = "which part, where a format fits several: zones, stacks, python, "
+              "allocations, monitors, alloc-events, io-events" },
+    { "list", 0, OPTION_FLAG, FIELD(list),
+      .help = "name the formats and what each can hold" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "do not say what was written",
       .env = "SONDE_QUIET" },
 };
@@ -59,12 +64,34 @@ static const struct {
 };
 enum { REPORT_FORMATS = sizeof report_formats / sizeof *report_formats };
 
+static bool holds(const struct exporter *e, int what)
+{
+    return e->whats >> what & 1;
+}
+
+static void list_whats(const struct exporter *e)
+{
+    const char *between = "";
+    if (!e->whats)
+        return;
+    printf("%12s--what ", "");
+    for (int i = 0; i < EXPORT_WHATS; i++)
+        if (holds(e, i)) {
+            printf("%s%s", between, export_what_names[i]);
+            between = ", ";
+        }
+    putchar('\n');
+}
+
 static int list_formats(void)
 {
-    for (size_t i = 0; i < exporter_count; i++)
-        printf("%-8s  %s\n", exporters[i].name, exporters[i].help);
+    for (size_t i = 0; i < exporter_count; i++) {
+        printf("%-10s  %s\n", exporters[i].name, exporters[i].help);
+        list_whats(&exporters[i]);
+    }
     for (size_t i = 0; i < REPORT_FORMATS; i++)
-        printf("%-8s  %s\n", report_formats[i].name, report_formats[i].help);
+        if (!exporter_find(report_formats[i].name))
+            printf("%-10s  %s\n", report_formats[i].name, report_formats[i].help);
     return CLI_GOOD;
 }
 
@@ -74,17 +101,65 @@ static int unknown_format(const char *name)
     for (size_t i = 0; i < exporter_count; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", exporters[i].name);
     for (size_t i = 0; i < REPORT_FORMATS; i++)
-        buf_printf(&names, ", %s", report_formats[i].name);
+        if (!exporter_find(report_formats[i].name))
+            buf_printf(&names, ", %s", report_formats[i].name);
     const int status = options_fail(&command, "--format wants one of %s, got '%s'",
                                     names.data, name);
     buf_release(&names);
     return status;
 }
 
+/* The part asked for; EXPORT_WHATS: said what was wrong. */
+static enum export_what find_what(const struct exporter *e, const char *name)
+{
+    struct buf names = BUF_INIT;
+    int what = e->usual;
+    if (name) {
+        what = 0;
+        while (what < EXPORT_WHATS &&
+               (!holds(e, what) || strcmp(export_what_names[what], name) != 0))
+            what++;
+    }
+    for (int i = 0; what == EXPORT_WHATS && i < EXPORT_WHATS; i++)
+        if (holds(e, i))
+            buf_printf(&names, "%s%s", names.len ? ", " : "", export_what_names[i]);
+    if (what == EXPORT_WHATS && names.len)
+        (void)options_fail(&command, "--what wants one of %s for %s, got '%s'",
+                           names.data, e->name, name);
+    else if (what == EXPORT_WHATS)
+        (void)options_fail(&command, "%s holds everything it can: leave --what out",
+                           e->name);
+    buf_release(&names);
+    return (enum export_what)what;
+}
+
+static const char *missing_words(enum export_what what)
+{
+    switch (what) {
+    case EXPORT_ALLOC_EVENTS:
+        return "no single allocation was recorded (sonde run --trace alloc does)";
+    case EXPORT_IO_EVENTS:
+        return "no single I/O call was recorded (sonde run --trace io does)";
+    case EXPORT_MONITORS:
+        return "no monitor ran";
+    case EXPORT_STACKS:
+        return "no native stacks were sampled (sonde doctor tells why)";
+    case EXPORT_PYTHON:
+        return "no Python stacks were sampled: no Python process, or one that could not "
+               "be looked into";
+    case EXPORT_ALLOCATIONS:
+        return "no call sites of allocations were sampled";
+    default:
+        return "it holds nothing of the kind";
+    }
+}
+
 static void say_what_was_written(const struct export_totals *t, const char *path)
 {
     char zones[HUMAN_LEN], left[HUMAN_LEN];
-    if (t->samples)
+    if (t->rows && !t->zones)
+        cli_error("%s rows in '%s'", human_count(zones, t->rows), path);
+    else if (t->samples)
         cli_error("%s samples of stacks in '%s'", human_count(zones, t->samples), path);
     else
         cli_error("%s zones of %u trace%s in '%s'", human_count(zones, t->zones),
@@ -97,21 +172,72 @@ static void say_what_was_written(const struct export_totals *t, const char *path
     if (t->left_out)
         cli_error("%s events had no counterpart and were left out",
                   human_count(left, t->left_out));
+    if (t->lost)
+        cli_error("%s events had found no room while they were recorded",
+                  human_count(left, t->lost));
     if (t->unreadable)
         cli_error("%u trace%s could not be read", t->unreadable,
                   t->unreadable == 1 ? "" : "s");
 }
 
-static int write_timeline(const struct exporter *exporter, const struct run *run,
-                          const struct export_options *o)
+/* ---- Progress --------------------------------------------------------------------------- */
+
+struct progress {
+    bool shown;
+    int percent;
+    struct timespec start;
+};
+
+/* Not in the first half second: most exports are done by then. */
+static void show_progress(void *arg, double done)
+{
+    struct progress *p = arg;
+    struct timespec now;
+    const int percent = (int)(done * 100);
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    const double since = (double)(now.tv_sec - p->start.tv_sec) +
+                         (double)(now.tv_nsec - p->start.tv_nsec) / 1e9;
+    if (since < 0.5 || (p->shown && percent == p->percent))
+        return;
+    (void)fprintf(stderr, "\r\033[Kexporting: %d %%", percent);
+    (void)fflush(stderr);
+    p->shown = true;
+    p->percent = percent;
+}
+
+static void clear_progress(const struct progress *p)
+{
+    if (p->shown)
+        (void)fputs("\r\033[K", stderr);
+}
+
+static int write_timeline(const struct exporter *exporter, enum export_what what,
+                          const struct run *run, const struct export_options *o)
 {
     static char buffer[1 << 18];
     struct export_totals totals = { 0 };
+    struct progress progress = { 0 };
     struct output out;
     if (!output_open(&out, o->output))
         return CLI_FAILED;
     (void)setvbuf(out.file, buffer, _IOFBF, sizeof buffer);
-    const int rc = exporter->write(run, out.file, &totals);
+    (void)clock_gettime(CLOCK_MONOTONIC, &progress.start);
+    const struct export_job job = {
+        .run = run,
+        .out = out.file,
+        .what = what,
+        .progress = out.path && !o->quiet && isatty(STDERR_FILENO) ? show_progress
+                                                                   : NULL,
+        .progress_arg = &progress,
+    };
+    const int rc = exporter->write(&job, &totals);
+    clear_progress(&progress);
+    if (rc == SONDE_E_NOTFOUND) {
+        cli_error("cannot export %s of '%s': %s", export_what_names[what], run->dir,
+                  missing_words(what));
+        output_cancel(&out);
+        return CLI_FAILED;
+    }
     if (!output_close(&out, rc, "the export"))
         return CLI_FAILED;
     if (out.path && !o->quiet)
@@ -154,13 +280,21 @@ int cmd_export(int argc, char **argv)
         form++;
     if (!exporter && form == REPORT_FORMATS)
         return unknown_format(o.format);
+    if (form < REPORT_FORMATS && !o.what)
+        exporter = NULL; /* the report under that name */
+    else if (!exporter)
+        return options_fail(&command, "%s is the whole report: leave --what out",
+                            o.format);
+    const enum export_what what = exporter ? find_what(exporter, o.what) : EXPORT_ALL;
+    if (what == EXPORT_WHATS)
+        return CLI_FAILED;
     if (!o.output && exporter && isatty(STDOUT_FILENO))
         return options_fail(&command,
                             "a timeline is long: give -o FILE, or -o - to see "
                             "it here");
     if (!cli_run_open(ref, &run))
         return CLI_FAILED;
-    status = exporter ? write_timeline(exporter, run, &o)
+    status = exporter ? write_timeline(exporter, what, run, &o)
                       : write_report(report_formats[form].format, run, &o);
     run_free(run);
     return status;

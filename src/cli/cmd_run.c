@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/keep.h"
 #include "cli/options.h"
 #include "cli/status.h"
 #include "launch/capture_alerts.h"
@@ -47,7 +48,7 @@ struct run_options {
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io", "stacks" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
-        no_hang, no_energy, no_status;
+        no_sites, no_hang, no_energy, no_python, no_status;
     struct option_list alerts;
     const char *grid;
 };
@@ -101,6 +102,13 @@ static const struct option options[] = {
     { "no-preload", 0, OPTION_FLAG, FIELD(no_preload),
       .help = "leave allocations and I/O out: nothing stands in front of libc",
       .env = "SONDE_NO_PRELOAD" },
+    { "no-sites", 0, OPTION_FLAG, FIELD(no_sites),
+      .help = "of allocations count calls and bytes alone: no call sites, live bytes, "
+              "leaks",
+      .env = "SONDE_NO_SITES" },
+    { "no-python", 0, OPTION_FLAG, FIELD(no_python),
+      .help = "leave Python programs as they are: no phases of torch",
+      .env = "SONDE_NO_PYTHON" },
     { "trace", 0, OPTION_TEXT, FIELD(trace), .value = "LIST",
       .help = "record every event of: alloc, io (comma between); "
               "stacks: with the call path of each allocation",
@@ -232,7 +240,7 @@ static void allow_interrupts(void)
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static void print_report(const struct run_options *o, const char *dir)
+static void print_report(const struct run_options *o, const struct report *report)
 {
     static char buffer[1 << 16]; /* stderr writes byte by byte of its own accord */
     struct report_style style = {
@@ -242,10 +250,32 @@ static void print_report(const struct run_options *o, const char *dir)
     };
     report_style_detect(&style, STDERR_FILENO);
     (void)setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
-    const int rc = report_run_to_stream(dir, &style, stderr);
+    const int rc = report_print(report, &style, stderr);
     if (rc < 0)
-        cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc), dir);
+        cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc),
+                  report->run->dir);
     (void)fflush(stderr);
+}
+
+/* One analysis for the reader and for the store. Nobody waits for a report that nobody
+ * reads: the store then gets what run.json says, and the rest when it is next asked. */
+static void report_and_keep(const struct run_options *o, const char *dir)
+{
+    struct run *run = NULL;
+    struct report *report = NULL;
+    if (!o->quiet && !o->no_report) {
+        int rc = run_open(dir, &run);
+        if (rc == 0)
+            rc = report_build(run, &report);
+        if (rc == 0)
+            print_report(o, report);
+        else
+            cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc),
+                      dir);
+    }
+    keep_after_run(dir, report, o->quiet);
+    report_free(report);
+    run_free(run);
 }
 
 /* ---- The verb ----------------------------------------------------------------- */
@@ -353,11 +383,13 @@ static void set_launch_options(struct launch_options *l, const struct run_option
                      .no_stacks = o->rate_hz == 0,
                      .memory_limit = o->memory_limit,
                      .no_energy = o->no_energy,
+                     .no_python = o->no_python,
                      .alerts = o->alerts.items,
                      .alert_count = o->alerts.count },
     };
     bool ok = true;
     l->capture.no_preload = o->no_preload;
+    l->capture.no_sites = o->no_sites;
     l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
     l->capture.trace_stacks = traces(o->trace, "stacks", &ok);
@@ -400,8 +432,7 @@ static int profile(const struct run_options *o, int argc, char **argv)
         cli_error("cannot write run.json in '%s': %s (sonde recover @last)",
                   launch.dir.path, error_text(rc));
     allow_interrupts();
-    if (!o->quiet && !o->no_report)
-        print_report(o, launch.dir.path);
+    report_and_keep(o, launch.dir.path);
     launch_release(&launch);
     return end_like_program();
 }

@@ -24,7 +24,10 @@ static const struct verb {
     const char *summary;
 } verbs[] = {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
-    { "report", FIRST_PAGE, cmd_report, "the report of a run: text, HTML, JSON or CSV" },
+    { "report", FIRST_PAGE, cmd_report,
+      "the report of a run: text, HTML, JSON or CSV" },
+    { "compare", FIRST_PAGE, cmd_compare,
+      "what differs between runs, and what that did" },
     { "top", FIRST_PAGE, cmd_top, "watch a run, or any process, as it happens" },
     { "doctor", FIRST_PAGE, cmd_doctor,
       "what can be measured here, and how to mend it" },
@@ -32,9 +35,15 @@ static const struct verb {
     { "attach", REST, cmd_attach, "watch a program that already runs, then report" },
     { "list", REST, cmd_list, "the runs kept here" },
     { "show", REST, cmd_show, "what is known about one run" },
+    { "search", REST, cmd_search,
+      "find experiments by what they are and what they resemble" },
+    { "log", REST, cmd_log, "remember an experiment: parameters, results, tags" },
+    { "store", REST, cmd_store, "look after the store of experiments" },
     { "bench", REST, cmd_bench, "time a command over several runs" },
+    { "flops", REST, cmd_flops, "what a model costs, by formula" },
     { "export", REST, cmd_export, "a run's timeline for other tools" },
     { "plot", REST, cmd_plot, "a picture of a run: SVG or PNG" },
+    { "import", REST, cmd_import, "make runs of other tools' profiles" },
     { "recover", REST, cmd_recover, "finish runs after a crash; compact them" },
     { "help", REST, cmd_help, "this text, or that of a verb" },
 };

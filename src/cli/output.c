@@ -102,3 +102,9 @@ bool output_close(struct output *output, int rc, const char *what)
                   output->path ? output->path : "the standard output", error_text(rc));
     return rc == 0;
 }
+
+void output_cancel(struct output *output)
+{
+    if (output->path)
+        (void)finish_file(output, SONDE_E_STATE);
+}

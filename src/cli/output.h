@@ -27,4 +27,7 @@ bool output_open(struct output *ret_output, const char *path);
  * printed: "cannot write WHAT to 'PATH': …". */
 bool output_close(struct output *output, int rc, const char *what);
 
+/* Ends it as if it had never been begun, without a word. */
+void output_cancel(struct output *output);
+
 #endif

@@ -8,6 +8,7 @@ extern const struct capture_ops capture_monitors;
 extern const struct capture_ops capture_python;
 extern const struct capture_ops capture_stacks;
 extern const struct capture_ops capture_preload;
+extern const struct capture_ops capture_inject;
 extern const struct capture_ops capture_redact;
 
 #endif

@@ -21,71 +21,25 @@
 #include <sonde/sonde.h>
 
 #include "launch/capture_list.h"
+#include "launch/ownplace.h"
 #include "trace/tables.h"
 
 #define LIBRARY "libsonde-preload.so"
-#ifndef SONDE_LIBDIR
-#define SONDE_LIBDIR "lib"
-#endif
 
 /* Where the library is, seen from the command: beside it in a build tree, else as
  * `make install` puts it. */
 static const char *const places[] = { "%s/" LIBRARY, "%s/../lib/sonde/" LIBRARY,
                                       "%s/../lib64/sonde/" LIBRARY,
-                                      "%s/../" SONDE_LIBDIR "/sonde/" LIBRARY };
-
-static bool own_folder(char *ret_path, size_t size)
-{
-    const ssize_t n = readlink("/proc/self/exe", ret_path, size - 1);
-    if (n <= 0)
-        return false;
-    ret_path[n] = '\0';
-    char *slash = strrchr(ret_path, '/');
-    if (slash)
-        *slash = '\0';
-    return slash != NULL;
-}
-
-static bool find_library(char *ret_path, size_t size)
-{
-    const char *given = getenv("SONDE_PRELOAD_LIBRARY");
-    char folder[4096];
-    if (given && *given) {
-        (void)snprintf(ret_path, size, "%s", given);
-        return strlen(given) < size && access(ret_path, R_OK) == 0;
-    }
-    if (!own_folder(folder, sizeof folder))
-        return false;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        const int n = snprintf(ret_path, size, places[i], folder);
-        if (n > 0 && (size_t)n < size && access(ret_path, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* name = first + separator + what it is, or just `first`. */
-static int prepend(const char *name, const char *first, char separator)
-{
-    const char *old = getenv(name);
-    char *value = NULL;
-    if (!old || !*old)
-        return setenv(name, first, 1) < 0 ? -errno : 0;
-    if (asprintf(&value, "%s%c%s", first, separator, old) < 0)
-        return -ENOMEM;
-    const int rc = setenv(name, value, 1) < 0 ? -errno : 0;
-    free(value);
-    return rc;
-}
+                                      "%s/../" SONDE_LIBDIR "/sonde/" LIBRARY, NULL };
 
 static int set_trace(const struct capture_context *c)
 {
     const bool all = c->level >= SONDE_COMPREHENSIVE;
     const struct capture_options *o = c->options;
     char list[32];
-    (void)snprintf(list, sizeof list, "%s%s%s", all || o->trace_alloc ? ",alloc" : "",
+    (void)snprintf(list, sizeof list, "%s%s%s%s", all || o->trace_alloc ? ",alloc" : "",
                    all || o->trace_stacks ? ",stacks" : "",
-                   all || o->trace_io ? ",io" : "");
+                   all || o->trace_io ? ",io" : "", o->no_sites ? ",counts" : "");
     if (!list[0])
         return unsetenv("SONDE_TRACE") < 0 ? -errno : 0;
     return setenv("SONDE_TRACE", list + 1, 1) < 0 ? -errno : 0;
@@ -102,7 +56,7 @@ static int prepare(const struct capture_context *c, void **ret_state)
     *ret_state = NULL;
     if (c->options->no_preload || c->level <= SONDE_BASIC)
         return 0;
-    if (!find_library(path, sizeof path)) {
+    if (!ownplace_find(getenv("SONDE_PRELOAD_LIBRARY"), places, path, sizeof path)) {
         runfile_note(c->file, "allocations and I/O: " LIBRARY " was not found beside "
                               "the command (SONDE_PRELOAD_LIBRARY tells where it is)");
         return 0;
@@ -112,9 +66,9 @@ static int prepare(const struct capture_context *c, void **ret_state)
                               " has a blank or a colon, which LD_PRELOAD cannot name");
         return 0;
     }
-    int rc = prepend("LD_PRELOAD", path, ':');
+    int rc = ownplace_prepend("LD_PRELOAD", path, ':');
     if (rc == 0)
-        rc = prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+        rc = ownplace_prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
     if (rc == 0)
         rc = set_trace(c);
     struct preload *p = rc == 0 ? calloc(1, sizeof *p) : NULL;

@@ -11,6 +11,7 @@
 /* In the order in which they are prepared and ticked. */
 static const struct capture_ops *const list[] = {
     &capture_preload,
+    &capture_inject,
     &capture_alerts, /* before the monitors it watches */
     &capture_monitors,
     &capture_python,

@@ -17,16 +17,19 @@
 
 /* Zero is the default of everything. */
 struct capture_options {
-    bool no_monitors, no_preload, no_stacks, no_energy;
+    bool no_monitors, no_preload, no_stacks, no_energy, no_python;
     uint64_t interval_ns;       /* of monitors; 0: 1 s */
     unsigned rate_hz;           /* of stacks; 0: the level's default */
     bool trace_alloc, trace_io; /* every event, not only counters */
     bool grid_given;            /* else the default */
     double grid_g_per_kwh;
     bool trace_stacks; /* with the call path of each allocation */
+    bool no_sites;     /* of allocations, calls and bytes alone */
     const char *const *alerts;
     size_t alert_count;
     uint64_t memory_limit; /* bytes for the whole tree; 0: none */
+    bool no_native;        /* no native stacks, whatever the rate */
+    const char *monitors;  /* names of those wanted, commas between; NULL: all */
 };
 
 struct capture_context {
@@ -60,6 +63,9 @@ struct capture_ops {
     /* After finish, or without it when the program never started. */
     void (*release)(void *state);
 };
+
+/* Whether each name of the list (capture_options.monitors) is that of a monitor. */
+bool capture_monitors_exist(const char *names);
 
 enum { CAPTURES_MAX = 8 };
 struct captures {

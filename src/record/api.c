@@ -68,7 +68,29 @@ void sonde_step(void)
 
 void sonde_step_samples(uint64_t samples)
 {
-    copies_table()->step(samples); /* counted even while off: windows of steps */
+    /* Counted even while off: windows of steps. */
+    copies_table()->step(samples & STEP_SAMPLES_MASK);
+}
+
+static void other_step(unsigned kind, uint64_t samples)
+{
+    copies_table()->step((uint64_t)kind << STEP_KIND_SHIFT |
+                         (samples & STEP_SAMPLES_MASK));
+}
+
+void sonde_step_end(void)
+{
+    other_step(STEP_END, 0);
+}
+
+void sonde_step_cancel(uint64_t samples)
+{
+    other_step(STEP_CANCEL, samples);
+}
+
+void sonde_step_add(uint64_t samples)
+{
+    other_step(STEP_SAMPLES, samples);
 }
 
 void sonde_tag(const char *key, const char *value)

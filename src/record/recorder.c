@@ -111,17 +111,7 @@ static int gate_shared(void)
 
 void recorder_update_gate(void)
 {
-    struct trace_live *live = recorder_live();
-    const struct control *c = recorder.control;
-    uint32_t gate = __atomic_load_n(&c->gate, __ATOMIC_RELAXED);
-    if (c->first_step || c->last_step) {
-        uint64_t step = __atomic_load_n(&live->steps, __ATOMIC_RELAXED);
-        bool inside = step >= c->first_step && (!c->last_step || step <= c->last_step);
-        gate = inside ? 0 : SONDE_GATE_OFF;
-    }
-    if (__atomic_load_n(&live->paused, __ATOMIC_RELAXED))
-        gate = SONDE_GATE_OFF;
-    __atomic_store_n(&live->gate, gate, __ATOMIC_RELEASE);
+    control_settle_gate(recorder.control, recorder_live());
 }
 
 /* ---- The file -------------------------------------------------------------------- */

@@ -124,7 +124,10 @@ void record_step(uint64_t samples)
 {
     if (!ensure())
         return;
-    (void)__atomic_add_fetch(&recorder_live()->steps, 1, __ATOMIC_RELAXED);
+    const unsigned kind = (unsigned)(samples >> STEP_KIND_SHIFT) & 0xff;
+    if (kind == STEP_NEXT || kind == STEP_CANCEL)
+        (void)__atomic_add_fetch(&recorder_live()->steps, kind == STEP_NEXT ? 1 : -1,
+                                 __ATOMIC_RELAXED);
     if (recorder.control->first_step || recorder.control->last_step)
         recorder_update_gate();
     if (!gate_open())
@@ -154,7 +157,7 @@ void record_pause(int paused)
 {
     if (!ensure())
         return;
-    __atomic_store_n(&recorder_live()->paused, paused != 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&recorder_live()->paused, paused != 0, __ATOMIC_SEQ_CST);
     recorder_update_gate();
 }
 

@@ -36,6 +36,7 @@ static struct session {
     char steps[48]; /* "first:end", as `sonde run --steps` takes it; "" none */
     int64_t started_ns;
     uint64_t min_zone_ns, after_ns, duration_ns;
+    bool no_energy;
     struct control *control;
 } session;
 
@@ -195,6 +196,7 @@ static int write_run_json(int code)
         .after_ns = session.after_ns,
         .duration_ns = session.duration_ns,
         .steps = session.steps[0] ? session.steps : NULL,
+        .no_energy = session.no_energy,
         .lossy = session.control->flags & CONTROL_LOSSY,
         .redact = true,
     };
@@ -229,12 +231,25 @@ static void keep_options(const struct sonde_options *o)
     session.min_zone_ns = o->min_zone_ns;
     session.after_ns = o->after_ns;
     session.duration_ns = o->duration_ns;
+    session.no_energy = o->no_energy != 0;
     session.steps[0] = '\0';
     if (o->last_step)
         snprintf(session.steps, sizeof session.steps, "%" PRIu64 ":%" PRIu64,
                  o->first_step ? o->first_step : 1, o->last_step + 1);
     else if (o->first_step)
         snprintf(session.steps, sizeof session.steps, "%" PRIu64 ":", o->first_step);
+}
+
+/* Nothing was recorded there; a second try may take the same place. */
+static void forget_directory(const char *dir, const struct sonde_options *o)
+{
+    struct buf path = BUF_INIT;
+    path_join(&path, dir, "control.sonde");
+    if (!path.error)
+        (void)unlink(path.data);
+    if (!o->output) /* else somebody else may have made it */
+        (void)rmdir(dir);
+    buf_release(&path);
 }
 
 static int start(const struct sonde_options *o)
@@ -269,17 +284,25 @@ static int start(const struct sonde_options *o)
     session.started_ns = now_ns();
     keep_options(o);
     recorder.quiet = o->quiet;
+    /* Before anything is recorded: a session that cannot be had leaves nothing on. */
+    if (!o->no_drainer)
+        rc = drainer_start(dir.data, control, o->after_ns, o->duration_ns);
+    if (rc < 0) {
+        rc = fail(rc, "cannot start the drain thread of", dir.data);
+        forget_directory(dir.data, o);
+        goto done;
+    }
     sigset_t old;
     signals_block(&old);
     rc = recorder_start(dir.data, control);
     signals_restore(&old);
-    if (rc < 0)
+    if (rc < 0) {
+        drainer_stop();
         goto done;
+    }
     session.ours = true;
     (void)write_run_json(-1);
     (void)setenv("SONDE_RUN", recorder.dir, 1); /* programs we exec join the run */
-    if (!o->no_drainer)
-        rc = drainer_start(recorder.dir, control, o->after_ns, o->duration_ns);
     static bool exit_hooked;
     if (!exit_hooked)
         exit_hooked = on_exit(at_exit, NULL) == 0;

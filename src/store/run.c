@@ -151,6 +151,10 @@ static void read_budget(struct run *run)
 static void read_control(struct run *run)
 {
     const int rc = control_read_clock(run->dir, &run->clock);
+    if (rc < 0 && run->meta.imported) {
+        run->clock = (struct clock_table){ 0 }; /* its ticks are nanoseconds */
+        return;
+    }
     if (rc < 0) {
         run->clock = (struct clock_table){ 0 };
         run_note(run,

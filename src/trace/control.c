@@ -136,6 +136,38 @@ void control_give(struct control *c, uint64_t blocks)
     __atomic_sub_fetch(&c->used_blocks, blocks, __ATOMIC_RELAXED);
 }
 
+/* ---- The gate ------------------------------------------------------------------------ */
+
+static uint32_t wanted_gate(const struct control *c, const struct trace_live *live)
+{
+    uint32_t gate = __atomic_load_n(&c->gate, __ATOMIC_SEQ_CST);
+    if (c->first_step || c->last_step) {
+        const uint64_t step = __atomic_load_n(&live->steps, __ATOMIC_SEQ_CST);
+        const bool inside = step >= c->first_step &&
+                            (!c->last_step || step <= c->last_step);
+        gate = inside ? 0 : SONDE_GATE_OFF;
+    }
+    return __atomic_load_n(&live->paused, __ATOMIC_SEQ_CST) ? SONDE_GATE_OFF : gate;
+}
+
+/* Two who settle at once may each see only one of two changes, and the one who stores
+ * last may have looked first. So everybody looks again after storing: a change that
+ * comes after that look is followed by a store of whoever made it. Bounded, because the
+ * page is the program's and it may change it for ever. */
+void control_settle_gate(const struct control *c, struct trace_live *live)
+{
+    uint32_t gate = wanted_gate(c, live);
+    for (int again = 0; again < 1000; again++) {
+        __atomic_store_n(&live->gate, gate, __ATOMIC_SEQ_CST);
+        const uint32_t now = wanted_gate(c, live);
+        if (now == gate)
+            return;
+        gate = now;
+    }
+}
+
+/* ---- The clock ----------------------------------------------------------------------- */
+
 void control_append_clock(struct control *c)
 {
     uint64_t at = __atomic_fetch_add(&c->clock_count, 1, __ATOMIC_ACQ_REL);

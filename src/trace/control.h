@@ -33,6 +33,10 @@ void control_unmap(struct control *control);
 /* Takes `blocks` from the run's budget: true when they fit. */
 bool control_take(struct control *control, uint64_t blocks);
 void control_give(struct control *control, uint64_t blocks);
+/* Brings a process's gate in line with what it follows from: the run's gate, the window
+ * of steps, the program's own pause. Whoever changed one of these calls it afterwards;
+ * the supervisor and threads of the program may do so at once. Async-signal-safe. */
+void control_settle_gate(const struct control *control, struct trace_live *live);
 /* Appends a clock reading when the last is older than the interval. */
 void control_tick_clock(struct control *control);
 /* Appends one now. */

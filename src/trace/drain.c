@@ -287,16 +287,12 @@ void drain_status(const struct drain *d, struct drain_status *ret_status)
 static void set_gate(void *arg)
 {
     struct drained *f = arg;
-    struct trace_live *live = tracefile_live(&f->file);
-    uint32_t gate = __atomic_load_n(&f->file.control->gate, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&live->paused, __ATOMIC_RELAXED))
-        gate = SONDE_GATE_OFF;
-    __atomic_store_n(&live->gate, gate, __ATOMIC_RELEASE);
+    control_settle_gate(f->file.control, tracefile_live(&f->file));
 }
 
 void drain_set_gate(struct drain *d, bool on)
 {
-    __atomic_store_n(&d->control->gate, on ? 0 : SONDE_GATE_OFF, __ATOMIC_RELEASE);
+    __atomic_store_n(&d->control->gate, on ? 0 : SONDE_GATE_OFF, __ATOMIC_SEQ_CST);
     scan(d); /* after the store: a process that starts now reads the new value */
     for (size_t i = 0; i < d->count; i++)
         if (d->files[i]->state == FILE_LIVE)

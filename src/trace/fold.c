@@ -330,14 +330,22 @@ static unsigned payload_words(unsigned tag)
     return count[tag];
 }
 
-static void on_step(struct fold *f, struct fold_lane *l, uint64_t ticks,
-                    uint64_t samples)
+static void on_step(struct fold *f, struct fold_lane *l, uint64_t ticks, uint64_t p)
 {
-    if (l->carry.last_step)
+    const unsigned kind = (unsigned)(p >> STEP_KIND_SHIFT) & 0xff;
+    const uint64_t samples = p & STEP_SAMPLES_MASK;
+    if (kind <= STEP_END && l->carry.last_step)
         node_record(f, NODE_STEP, l->carry.last_step, ticks);
-    l->carry.last_step = ticks;
-    l->carry.steps++;
-    l->carry.samples += samples;
+    if (kind == STEP_CANCEL && l->carry.last_step && l->carry.steps) {
+        l->carry.steps--;
+        l->carry.samples -= samples < l->carry.samples ? samples : l->carry.samples;
+    }
+    if (kind <= STEP_CANCEL)
+        l->carry.last_step = kind == STEP_NEXT ? ticks : 0;
+    if (kind == STEP_NEXT)
+        l->carry.steps++;
+    if (kind != STEP_CANCEL)
+        l->carry.samples += samples;
 }
 
 static void on_op(struct fold *f, unsigned node, const uint64_t *p)

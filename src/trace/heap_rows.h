@@ -49,6 +49,9 @@ enum heap_flags {
     HEAP_EVENTS = 8,        /* every event was asked for */
     HEAP_FORKED = 16,       /* began as a fork: has inherited live bytes */
     HEAP_EVENT_STACKS = 32, /* … with the site of each */
+    HEAP_EVENT_ZONES = 64,  /* … and with the zone, where there is no site */
+    HEAP_COUNTS_ONLY = 128, /* calls and bytes asked for: no freed or live bytes, no
+                             * sites */
 };
 
 struct heap_process_row {
@@ -161,13 +164,17 @@ enum heap_event_kind { HEAP_EVENT_ALLOC = 1, HEAP_EVENT_FREE = 2 };
 struct heap_event_row {
     uint64_t word;    /* the key: ticks << 8 | kind */
     uint64_t address; /* thread number << 48 | address */
-    uint64_t size; /* site's row + 1 (0: not asked for) << 40 | bytes, frees: usable */
+    uint64_t size; /* where << 40 | bytes, of frees: usable. Where: of allocations with
+                    * HEAP_EVENT_STACKS the site's row + 1, else with HEAP_EVENT_ZONES
+                    * the zone; 0 none */
 };
 
-static inline uint64_t heap_event_size(uint64_t size, uint32_t site_plus_1)
+enum { HEAP_EVENT_SIZE_BITS = 40 };
+
+static inline uint64_t heap_event_size(uint64_t size, uint32_t where)
 {
-    const uint64_t most = (1ULL << 40) - 1;
-    return (uint64_t)site_plus_1 << 40 | (size < most ? size : most);
+    const uint64_t most = (1ULL << HEAP_EVENT_SIZE_BITS) - 1;
+    return (uint64_t)where << HEAP_EVENT_SIZE_BITS | (size < most ? size : most);
 }
 
 #endif

@@ -27,7 +27,7 @@
 enum {
     IO_MAX_FILES = 2048, /* rows; paths beyond are one row together */
     IO_MAX_ZONES = 1024,
-    IO_MAX_EVENTS = 400000, /* per process; more are counted, not kept */
+    IO_MAX_EVENTS = 349000, /* per process, the first; more are counted, not kept */
     IO_SIZES = 8,
     IO_BUCKETS = 304,
     IO_SERIES = 32,
@@ -135,12 +135,14 @@ struct io_event_row {
     uint64_t offset; /* of the file; all ones: none or not known */
     uint32_t ticks;  /* at most; longer ones are cut */
     uint32_t zone;   /* site, 0 none */
+    uint32_t tid;    /* 0: written before there was this field */
+    uint32_t pad;
 };
 
 _Static_assert(sizeof(struct io_file_row) % 8 == 0, "rows are multiples of 8");
 _Static_assert(sizeof(struct io_zone_row) % 8 == 0, "rows are multiples of 8");
 _Static_assert(sizeof(struct io_process_row) % 8 == 0, "rows are multiples of 8");
-_Static_assert(sizeof(struct io_event_row) == 40, "rows are multiples of 8");
+_Static_assert(sizeof(struct io_event_row) == 48, "rows are multiples of 8");
 
 /* ---- Latency buckets -------------------------------------------------------------
  *

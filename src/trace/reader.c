@@ -547,8 +547,9 @@ static int decode_record(const struct trace *t, unsigned tag, const uint64_t *p,
         return e->sub <= VALUE_METRIC ? 2 : -1;
     case TAG_STEP:
         e->kind = TRACE_STEP;
-        e->number = p[0];
-        return 1;
+        e->sub = (unsigned)(p[0] >> STEP_KIND_SHIFT) & 0xff;
+        e->number = p[0] & STEP_SAMPLES_MASK;
+        return e->sub <= STEP_SAMPLES ? 1 : -1;
     case TAG_THREAD:
         e->kind = TRACE_THREAD;
         e->number = p[0];

@@ -306,6 +306,10 @@ static void put_document(struct json_writer *w, const struct runfile *f)
     put_pairs(w, "params", f->params, f->param_count, f->redact);
     json_key(w, "attached");
     json_put_bool(w, f->attached);
+    if (f->imported) {
+        json_key(w, "imported");
+        json_put_bool(w, true);
+    }
     put_text(w, "level", f->level);
     put_uint(w, "rank", 0);
     put_uint(w, "world_size", 1);

@@ -75,6 +75,7 @@ struct runfile {
     double grid_g_per_kwh; /* when given */
     bool lossy, redact;
     bool attached; /* to a program that ran already: its end is not ours to see */
+    bool imported; /* made of another tool's file */
     char *notes[RUNFILE_NOTES]; /* owned */
     size_t note_count;
 };

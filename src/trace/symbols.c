@@ -1,7 +1,6 @@
 /* symbols.c: see symbols.h. */
 #include "trace/symbols.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,8 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/files.h"
-#include "trace/tables.h"
+#include "trace/tablefiles.h"
 
 /* Where a place of depth 0 is, by source and key. */
 struct slot {
@@ -61,12 +59,12 @@ static int index_places(struct symbols *s)
     return 0;
 }
 
-static int open_file(const char *path, struct symbols **ret_symbols)
+int symbols_open(const char *dir, struct symbols **ret_symbols)
 {
     struct symbols *s = calloc(1, sizeof *s);
     if (!s)
         return -ENOMEM;
-    int rc = tablefile_open(path, &s->file);
+    int rc = tablefiles_newest(dir, SYMBOLS_KIND, NULL, &s->file);
     if (rc == 0) {
         s->sources = tablefile_find(s->file, "sources");
         s->modules = tablefile_find(s->file, "modules");
@@ -78,30 +76,6 @@ static int open_file(const char *path, struct symbols **ret_symbols)
         symbols_free(s);
     else
         *ret_symbols = s;
-    return rc;
-}
-
-int symbols_open(const char *dir, struct symbols **ret_symbols)
-{
-    struct buf best = BUF_INIT, path = BUF_INIT;
-    DIR *d = opendir(dir);
-    if (!d)
-        return -errno;
-    for (const struct dirent *e; (e = readdir(d));)
-        /* The moment in the name has the same number of digits until the year 2286. */
-        if (tablefile_is_name(e->d_name, SYMBOLS_KIND) &&
-            strcmp(e->d_name, best.data) > 0) {
-            buf_clear(&best);
-            buf_puts(&best, e->d_name);
-        }
-    (void)closedir(d);
-    int rc = best.error ? best.error : best.len ? 0 : -ENOENT;
-    if (rc == 0) {
-        path_join(&path, dir, best.data);
-        rc = path.error ? path.error : open_file(path.data, ret_symbols);
-    }
-    buf_release(&best);
-    buf_release(&path);
     return rc;
 }
 

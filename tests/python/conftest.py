@@ -97,7 +97,7 @@ def run(tmp_path):
             capture_output=True,
             text=True,
             timeout=120,
-            env=environment(**changes),
+            env=environment(SONDE_PYTHON_LAYER=PACKAGE / "sonde" / "_site", **changes),
         )
         if check and done.returncode != 0:
             raise AssertionError(f"{done.returncode}\n{done.stdout}{done.stderr}")

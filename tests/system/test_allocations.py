@@ -68,6 +68,23 @@ def test_sizes_and_zones_add_up_to_the_whole(known):
         assert sum(z[key] for z in answer["zones"]) == answer[key]
 
 
+def test_counts_alone_are_the_same_counts_and_nothing_else(tmp_path):
+    done = run(tmp_path / "run", workload("known_allocations"), options=["--no-sites"])
+    truth, answer = json.loads(done.stdout), allocations(done)
+    for key in ("count", "bytes", "frees", "reallocs"):
+        assert answer[key] == truth[key]
+    zones = {z["zone"]: [z["count"], z["bytes"], z["frees"]] for z in answer["zones"]}
+    assert {k: v for k, v in zones.items() if k} == truth["zones"]
+    # What was not looked at is not known, which is not zero.
+    for key in ("freed_bytes", "peak_bytes", "live_bytes"):
+        assert answer[key] is None
+    assert answer["sites"] == []
+    known = {p["metric"]: p["status"] for p in done.report()["provenance"]}
+    assert known["allocations"] == "measured"
+    assert known["allocations.sites"] == known["allocations.peak_bytes"] == "unavailable"
+    assert "--no-sites" in sonde("report", tmp_path / "run").stdout
+
+
 def test_the_program_does_not_notice(tmp_path):
     bare = subprocess.run([workload("known_allocations")], capture_output=True, text=True)
     done = run(tmp_path / "run", workload("known_allocations"))

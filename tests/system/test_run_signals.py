@@ -187,21 +187,24 @@ def test_we_may_be_stopped_and_continued_alone(tmp_path):
 
 @pytest.mark.parametrize(
     "options, most",
-    [(["--no-monitors", "--rate", "0", "--no-hang"], 0.003), ([], 0.01)],
+    [(["--no-monitors", "--rate", "0", "--no-hang"], 40), ([], 70)],
     ids=["draining only", "all captures"],
 )
 def test_we_sleep_while_the_program_idles(tmp_path, options, most):
+    """Counted in wake-ups: what one costs depends on who else uses the machine."""
     watched = Watched(tmp_path, options=options)
     time.sleep(0.5)
-    before = cpu_ticks_ns(watched.process.pid)
+    before, began = wakes(watched.process.pid), time.monotonic()
     time.sleep(3)
-    spent = cpu_ticks_ns(watched.process.pid) - before
+    woken = wakes(watched.process.pid) - before
+    per_second = woken / (time.monotonic() - began)
     assert watched.finish()[1] == 0
-    most *= 4 if "asan" in SONDE.parent.name else 1
-    assert spent / 3e9 < most, f"{spent / 3e7:.3f} % of a core"
+    assert 0 < per_second < most
 
 
-def cpu_ticks_ns(pid):
-    """Nanoseconds on a processor, from the scheduler itself."""
-    with open(f"/proc/{pid}/schedstat") as text:
-        return int(text.read().split()[0])
+def wakes(pid):
+    """How often the process went to sleep of its own will."""
+    with open(f"/proc/{pid}/status") as text:
+        return next(
+            int(line.split()[1]) for line in text if line.startswith("voluntary_ctxt")
+        )

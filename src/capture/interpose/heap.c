@@ -52,16 +52,27 @@ static inline void *count_alloc_in(struct heap_cell *c, struct heap_counter_row 
     return p;
 }
 
+static inline void *count_alloc_only(struct heap_counter_row *row, void *p, size_t size)
+{
+    struct heap_count *k = &row->size[heap_class(size)];
+    k->count++;
+    k->bytes += size;
+    return p;
+}
+
 static struct heap_counter_row *row_now(struct heap_cell *c)
 {
     const uint32_t zone = inside_zone();
     return zone != c->zone ? heap_zone_row(c, zone) : c->row;
 }
 
-/* The zone has changed, the allocator is not glibc's, or every event is recorded. */
+/* The zone has changed, the allocator is not glibc's, every event is recorded, or nothing
+ * but counts. */
 static __attribute__((noinline)) void *count_alloc_other(struct heap_cell *c, void *p,
                                                          size_t size)
 {
+    if (heap_way == HEAP_COUNTS)
+        return count_alloc_only(row_now(c), p, size);
     if (heap->events)
         heap_event(c, HEAP_EVENT_ALLOC, p, size);
     /* tcmalloc says 0 until it has set itself up. */
@@ -71,9 +82,13 @@ static __attribute__((noinline)) void *count_alloc_other(struct heap_cell *c, vo
 
 static inline void *count_alloc(struct heap_cell *c, void *p, size_t size)
 {
-    if (UNLIKELY(inside_zone() != c->zone) || UNLIKELY(!heap_fast))
+    if (UNLIKELY(inside_zone() != c->zone))
         return count_alloc_other(c, p, size);
-    return count_alloc_in(c, c->row, p, size, heap_usable_in_front(p));
+    if (!UNLIKELY(heap_way != HEAP_USUAL))
+        return count_alloc_in(c, c->row, p, size, heap_usable_in_front(p));
+    /* Here, not behind a call: it is there for those who count nanoseconds. */
+    return heap_way == HEAP_COUNTS ? count_alloc_only(c->row, p, size)
+                                   : count_alloc_other(c, p, size);
 }
 
 /* False: there is more to do, free_rare(). */
@@ -100,6 +115,10 @@ static RARE void free_rare(struct heap_cell *c, const void *p)
 /* Counts a free in every detail, in any zone. */
 static void count_free(struct heap_cell *c, const void *p, size_t usable)
 {
+    if (heap_way == HEAP_COUNTS) {
+        row_now(c)->frees++;
+        return;
+    }
     if (heap->events)
         heap_event(c, HEAP_EVENT_FREE, p, usable);
     if (!count_free_in(c, row_now(c), p, usable))
@@ -158,7 +177,10 @@ static RARE void free_slow(void *p)
 
 static __attribute__((noinline)) void free_other(struct heap_cell *c, void *p)
 {
-    count_free(c, p, heap_usable(p));
+    if (heap_way == HEAP_COUNTS)
+        row_now(c)->frees++;
+    else
+        count_free(c, p, heap_usable(p));
     heap_real.free(p);
 }
 
@@ -203,9 +225,16 @@ EXPORTED void free(void *p)
     struct heap_cell *c = heap_cell;
     if (UNLIKELY(!c->row))
         free_slow(p);
-    else if (UNLIKELY(inside_zone() != c->zone) || UNLIKELY(!heap_fast))
+    else if (UNLIKELY(inside_zone() != c->zone))
         free_other(c, p);
-    else if (count_free_in(c, c->row, p, heap_usable_in_front(p)))
+    else if (UNLIKELY(heap_way != HEAP_USUAL)) {
+        if (heap_way != HEAP_COUNTS) {
+            free_other(c, p);
+            return;
+        }
+        c->row->frees++;
+        heap_real.free(p);
+    } else if (count_free_in(c, c->row, p, heap_usable_in_front(p)))
         heap_real.free(p);
     else
         free_rare_then(c, p);

@@ -118,8 +118,13 @@ extern struct heap_functions heap_real;
  * has not changed in twenty years; it is read directly when a test at start-up has shown
  * that it gives what malloc_usable_size() gives. A call less, twice per pair. */
 extern bool heap_sizes_in_front;
-/* That, and no events: the short way through heap.c. */
-extern bool heap_fast;
+/* How calls are counted. Two have short ways through heap.c. */
+enum heap_way {
+    HEAP_IN_DETAIL, /* every event, or sizes that must be asked for */
+    HEAP_USUAL,
+    HEAP_COUNTS, /* calls and bytes asked for: sizes of blocks are not looked at */
+};
+extern uint32_t heap_way;
 static inline size_t heap_usable_in_front(const void *p)
 {
     const size_t word = ((const size_t *)p)[-1];

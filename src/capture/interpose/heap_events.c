@@ -140,8 +140,9 @@ static uint32_t site_now(struct heap_cell *c)
 void heap_event(struct heap_cell *c, enum heap_event_kind kind, const void *p,
                 size_t size)
 {
-    const uint32_t site = heap->events == 2 && kind == HEAP_EVENT_ALLOC ? site_now(c)
-                                                                        : 0;
+    const uint32_t where = heap->events == 2 && kind == HEAP_EVENT_ALLOC
+                               ? site_now(c)
+                               : inside_zone();
     uint64_t at = reserve(c);
     if (UNLIKELY(at + ROW > c->event_end)) {
         if (!next_block(c)) {
@@ -154,6 +155,6 @@ void heap_event(struct heap_cell *c, enum heap_event_kind kind, const void *p,
     __atomic_store_n(&row->word, 0, __ATOMIC_RELAXED); /* not half old, half new */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     row->address = (uint64_t)c->number << 48 | (uint64_t)(uintptr_t)p;
-    row->size = heap_event_size(size, site);
+    row->size = heap_event_size(size, where);
     __atomic_store_n(&row->word, ticks() << 8 | kind, __ATOMIC_RELEASE);
 }

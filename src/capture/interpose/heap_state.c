@@ -13,7 +13,8 @@
 enum { OPEN = 1, FAILED = 2 };
 
 struct heap_functions heap_real;
-bool heap_sizes_in_front, heap_fast;
+bool heap_sizes_in_front;
+uint32_t heap_way;
 struct heap *heap;
 static struct heap_cell no_cell; /* never written */
 THREAD_LOCAL struct heap_cell *heap_cell = &no_cell;
@@ -179,8 +180,9 @@ static struct heap_process_row *new_process_row(uint64_t inherited)
     if (!p)
         return NULL;
     p->flags = allocator_flags | (inherited ? HEAP_FORKED : 0) |
-               (heap->events ? HEAP_EVENTS : 0) |
-               (heap->events == 2 ? HEAP_EVENT_STACKS : 0);
+               (heap->events ? HEAP_EVENTS | HEAP_EVENT_ZONES : 0) |
+               (heap->events == 2 ? HEAP_EVENT_STACKS : 0) |
+               (heap_way == HEAP_COUNTS ? HEAP_COUNTS_ONLY : 0);
     p->allocator = text(allocator_path);
     p->start_ticks = ticks_now();
     p->inherited = p->peak = inherited;
@@ -199,7 +201,10 @@ static bool open_file(void)
     }
     heap->events = inside_traces("alloc") ? inside_traces("stacks") ? 2 : 1 : 0;
     heap->counts_ticks = ticks_source() != TICKS_CLOCK_NS;
-    heap_fast = heap_sizes_in_front && !heap->events;
+    heap_way = heap->events              ? HEAP_IN_DETAIL
+               : inside_traces("counts") ? HEAP_COUNTS
+               : heap_sizes_in_front     ? HEAP_USUAL
+                                         : HEAP_IN_DETAIL;
     heap->modules.tables = &heap->tables;
     heap->modules.table = HEAP_MODULES;
     heap->process = new_process_row(inherited);

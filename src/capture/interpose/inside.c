@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "record/copies.h"
@@ -242,6 +243,7 @@ static THREAD_LOCAL struct {
     uint32_t number; /* + 1; 0: none yet */
     uint32_t ending; /* rounds of destructors seen */
     uint32_t asked;  /* how often there was none to be had */
+    uint32_t tid;
 } self;
 
 static pthread_key_t exit_key;
@@ -309,12 +311,19 @@ static uint32_t join(void)
     inside_busy++;
     const uint32_t n = take_number();
     self.number = n + 1;
+    if (!inside_sealed)
+        self.tid = (uint32_t)syscall(SYS_gettid);
     if (n < INSIDE_THREADS) {
         watch_exit();
         follow_lane();
     }
     inside_busy--;
     return n;
+}
+
+uint32_t inside_tid(void)
+{
+    return self.tid;
 }
 
 uint32_t inside_thread(void)

@@ -120,6 +120,8 @@ bool timer_is_handler(const void *handler);
  * lives and reused after; INSIDE_THREADS when all are taken or the thread is about to
  * end (use atomic adds on a shared slot then). */
 uint32_t inside_thread(void);
+/* The kernel's number of it, after inside_thread(). */
+uint32_t inside_tid(void);
 /* Told when a thread gives its number back, on that thread, busy. Either half may
  * define its own. */
 void heap_thread_ended(uint32_t thread) __attribute__((weak));

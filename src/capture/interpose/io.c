@@ -322,6 +322,7 @@ void io_event(const struct io_call *c, enum io_direction d, enum io_way way,
         e->offset = offset == IO_NO_PLACE ? UINT64_MAX : offset;
         e->ticks = ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
         e->zone = inside_zone();
+        e->tid = inside_tid();
         __atomic_store_n(&e->key, c->start ? c->start : 1, __ATOMIC_RELEASE);
     }
     inside_busy--;

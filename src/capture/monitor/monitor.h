@@ -42,6 +42,8 @@ enum monitor_total {
     TOTAL_DISK_READ_BYTES, /* from and to storage */
     TOTAL_DISK_WRITTEN_BYTES,
     TOTAL_THREADS, /* at the moment */
+    TOTAL_VOLUNTARY_SWITCHES,
+    TOTAL_INVOLUNTARY_SWITCHES,
     MONITOR_TOTALS,
 };
 

@@ -245,7 +245,8 @@ int layout_from_runtime(const uint8_t *runtime, size_t len, unsigned minor,
         .unicode_compact = (uint16_t)(take(&w, W_UNICODE + 3) + 16),
         .owner_c_stack = 3,
     };
-    if (!w.good || l.thread_size > 1024 || l.frame_size > 256 || l.code_size > 1024)
+    if (!w.good || l.thread_size > 1024 || l.frame_size > 256 || l.code_size > 1024 ||
+        l.frame_owner >= l.frame_size)
         return SONDE_E_UNSUPPORTED;
     *ret_layout = l;
     return 0;

@@ -352,7 +352,7 @@ static const uint8_t *frame_bytes(struct python *p, struct thread *t, uint64_t a
                                   unsigned *far, uint8_t *buffer)
 {
     const size_t size = p->layout.frame_size;
-    if (address >= t->chunk && address + size <= t->chunk + t->chunk_len)
+    if (remote_within(address, size, t->chunk, t->chunk_len))
         return t->bytes + (address - t->chunk);
     for (unsigned i = 0; i < t->place_count; i++)
         if (t->places[i] == address)

@@ -24,6 +24,14 @@ int remote_get(pid_t pid, uint64_t address, void *to, size_t len);
 /* As much of it as is mapped from its start; the number of bytes, or an error. */
 ssize_t remote_some(pid_t pid, uint64_t address, void *to, size_t len);
 
+/* Whether [address, address + size) lies in [base, base + len). Addresses come out of
+ * memory that changes while we copy it: a sum of them may wrap around. */
+static inline bool remote_within(uint64_t address, size_t size, uint64_t base,
+                                 size_t len)
+{
+    return size <= len && address >= base && address - base <= len - size;
+}
+
 /* A number at an offset of bytes we have; 0 outside. */
 static inline uint64_t word_at(const uint8_t *bytes, size_t len, size_t offset)
 {

@@ -15,6 +15,10 @@
  *   steps, marks      i   instants of the process, of the thread
  *   spans             b e with id2.local; suspends and resumes are n
  *   processes         M   process_name, thread_name, process_sort_index
+ *   allocations       i   with bytes and address, and C, what they come to
+ *   I/O calls         X   those that took time, else i
+ *
+ * The last two where every one was recorded (--trace=alloc,io).
  *
  * A span's begin is written together with its end, which knows how long it took: so
  * the pair is complete although its events may come from different threads, and no
@@ -30,6 +34,7 @@
 
 #include <sonde/sonde.h>
 
+#include "analyse/events.h"
 #include "analyse/timeline.h"
 #include "base/json.h"
 
@@ -451,7 +456,7 @@ static int put_event(void *arg, uint32_t tid, const struct trace_event *e)
     case TRACE_VALUE:
         return put_counter(c, tid, e);
     case TRACE_STEP:
-        return put_instant(c, tid, e, "step", "p", "samples");
+        return e->sub == STEP_NEXT ? put_instant(c, tid, e, "step", "p", "samples") : 0;
     case TRACE_MARK:
         return put_instant(c, tid, e, trace_site(c->trace, e->site)->name, "t", NULL);
     case TRACE_LOST:
@@ -463,6 +468,98 @@ static int put_event(void *arg, uint32_t tid, const struct trace_event *e)
     default:
         return 0;
     }
+}
+
+/* ---- Single allocations and I/O calls (--trace=alloc,io) ------------------------------- */
+
+struct singles {
+    struct chrome *c;
+    uint32_t pid; /* whose live bytes these are */
+    int64_t live;
+    uint64_t count;
+};
+
+static void begin_single(struct chrome *c, const char *name, const char *cat,
+                         const char *phase, const struct event_common *at)
+{
+    c->pid = at->pid;
+    begin_event(c, name, cat, phase, at->time_ns ? at->time_ns : c->origin_ns,
+                at->tid ? at->tid : at->pid);
+}
+
+/* How much more there is than at the first event kept: what was live before is not
+ * known. One in 64 is enough for a curve. */
+static int put_live_bytes(struct singles *s, const struct alloc_event *e)
+{
+    struct chrome *c = s->c;
+    if (s->pid != e->at.pid) {
+        s->pid = e->at.pid;
+        s->live = 0;
+        s->count = 0;
+    }
+    s->live += e->is_free ? -(int64_t)e->bytes : (int64_t)e->bytes;
+    if (s->count++ % 64)
+        return 0;
+    begin_single(c, "traced allocations", "allocation", "C", &e->at);
+    begin_args(c);
+    put_number(c, "bytes", (double)s->live);
+    json_object_end(&c->w);
+    return end_event(c);
+}
+
+static int put_allocation(void *arg, const struct alloc_event *e)
+{
+    struct singles *s = arg;
+    struct chrome *c = s->c;
+    char address[24];
+    (void)snprintf(address, sizeof(address), "0x%llx", (unsigned long long)e->address);
+    begin_single(c, e->is_free ? "free" : "malloc", "allocation", "i", &e->at);
+    put_text(&c->w, "s", "t");
+    begin_args(c);
+    json_key(&c->w, "bytes");
+    json_put_uint(&c->w, e->bytes);
+    put_text(&c->w, "address", address);
+    if (e->at.zone[0])
+        put_text(&c->w, "zone", e->at.zone);
+    if (e->place.function[0])
+        put_text(&c->w, "function", e->place.function);
+    json_object_end(&c->w);
+    const int rc = end_event(c);
+    return rc < 0 ? rc : put_live_bytes(s, e);
+}
+
+static int put_call(void *arg, const struct io_event *e)
+{
+    struct singles *s = arg;
+    struct chrome *c = s->c;
+    const bool took = isfinite(e->latency_s) && e->latency_s > 0;
+    begin_single(c, e->operation, "io", took ? "X" : "i", &e->at);
+    if (took)
+        put_us(c, "dur", llround(e->latency_s * 1e9));
+    else
+        put_text(&c->w, "s", "t");
+    begin_args(c);
+    put_text(&c->w, "path", e->path);
+    json_key(&c->w, "bytes");
+    json_put_int(&c->w, e->bytes);
+    if (e->error) {
+        json_key(&c->w, "errno");
+        json_put_int(&c->w, e->error);
+    }
+    if (e->at.zone[0])
+        put_text(&c->w, "zone", e->at.zone);
+    json_object_end(&c->w);
+    return end_event(c);
+}
+
+static int put_single_events(struct chrome *c, const struct run *run)
+{
+    struct singles s = { .c = c };
+    const struct event_visitor visitor = { put_allocation, put_call, &s };
+    struct event_totals totals = { 0 };
+    const int rc = events_walk(run, &visitor, &totals);
+    c->totals.lost += totals.lost;
+    return rc;
 }
 
 /* ---- Names of processes and threads -------------------------------------------------------- */
@@ -550,14 +647,16 @@ static int put_head(struct chrome *c, const struct run *run)
     return rc;
 }
 
-int export_chrome(const struct run *run, FILE *out, struct export_totals *ret_totals)
+int export_chrome(const struct export_job *job, struct export_totals *ret_totals)
 {
-    struct chrome c = { .out = out, .text = BUF_INIT };
-    c.origin_ns = export_origin_ns(run);
-    int rc = put_head(&c, run);
+    struct chrome c = { .out = job->out, .text = BUF_INIT };
+    c.origin_ns = export_origin_ns(job->run);
+    int rc = put_head(&c, job->run);
     if (rc == 0)
-        rc = export_each(run, &c.totals, put_trace, &c);
-    if (rc == 0 && fputs("\n]}\n", out) == EOF)
+        rc = export_each(job, &c.totals, put_trace, &c);
+    if (rc == 0)
+        rc = put_single_events(&c, job->run);
+    if (rc == 0 && fputs("\n]}\n", job->out) == EOF)
         rc = -EIO;
     free(c.spans);
     buf_release(&c.text);

@@ -4,13 +4,48 @@
 #include <errno.h>
 #include <string.h>
 
+#define BIT(what) (1u << (what))
+enum {
+    TABLES = BIT(EXPORT_ZONES) | BIT(EXPORT_MONITORS) | BIT(EXPORT_ALLOC_EVENTS) |
+             BIT(EXPORT_IO_EVENTS),
+    PATHS = BIT(EXPORT_ZONES) | BIT(EXPORT_STACKS) | BIT(EXPORT_PYTHON) |
+            BIT(EXPORT_ALLOCATIONS),
+};
+
 const struct exporter exporters[] = {
     { "chrome", "json", export_chrome,
-      "Chrome trace events: ui.perfetto.dev, chrome://tracing" },
+      "Chrome trace events: ui.perfetto.dev, chrome://tracing", 0, EXPORT_ALL, false },
+    { "perfetto", "pftrace", export_perfetto,
+      "the same in Perfetto's own form, half the size", 0, EXPORT_ALL, true },
+    { "speedscope", "speedscope.json", export_speedscope,
+      "flame graphs over time: www.speedscope.app", PATHS, EXPORT_ZONES, false },
+    { "pprof", "pb.gz", export_pprof, "profiles for go tool pprof, Pyroscope", PATHS,
+      EXPORT_STACKS, true },
     { "folded", "folded", export_folded,
-      "sampled stacks with their counts, for flame graphs" },
-    { "jsonl", "jsonl", export_jsonl, "every single zone, one JSON object a line" },
+      "call paths with their weights, one a line, for flame graphs", PATHS,
+      EXPORT_STACKS, false },
+    { "otlp", "json", export_otlp,
+      "OpenTelemetry (OTLP/HTTP JSON): zones as spans, monitors as metrics",
+      BIT(EXPORT_ZONES) | BIT(EXPORT_MONITORS), EXPORT_ZONES, false },
+    { "prometheus", "prom", export_prometheus,
+      "the report's numbers as Prometheus text", 0, EXPORT_ALL, false },
+    { "jsonl", "jsonl", export_jsonl, "every single zone, one JSON object a line",
+      TABLES, EXPORT_ZONES, false },
+    { "csv", "csv", export_csv, "the same as a table; without --what the operations",
+      TABLES, EXPORT_ALL, false },
 };
+
+const char *const export_what_names[EXPORT_WHATS] = {
+    [EXPORT_ALL] = "all",
+    [EXPORT_ZONES] = "zones",
+    [EXPORT_STACKS] = "stacks",
+    [EXPORT_PYTHON] = "python",
+    [EXPORT_ALLOCATIONS] = "allocations",
+    [EXPORT_MONITORS] = "monitors",
+    [EXPORT_ALLOC_EVENTS] = "alloc-events",
+    [EXPORT_IO_EVENTS] = "io-events",
+};
+
 const size_t exporter_count = sizeof(exporters) / sizeof(exporters[0]);
 
 const struct exporter *exporter_find(const char *name)
@@ -38,12 +73,23 @@ int64_t export_origin_ns(const struct run *run)
     return first;
 }
 
-int export_each(const struct run *run, struct export_totals *totals,
+int export_put(FILE *out, const void *bytes, size_t len)
+{
+    errno = 0;
+    if (fwrite(bytes, 1, len, out) == len)
+        return 0;
+    return errno > 0 ? -errno : -EIO;
+}
+
+int export_each(const struct export_job *job, struct export_totals *totals,
                 int (*each)(void *arg, const struct trace *trace), void *arg)
 {
+    const struct run *run = job->run;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < run->file_count; i++) {
         struct trace *trace;
+        if (job->progress)
+            job->progress(job->progress_arg, (double)i / (double)run->file_count);
         const int opened = run_trace_open(run, i, &trace);
         if (opened == -ENOMEM)
             return opened;

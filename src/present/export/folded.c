@@ -1,21 +1,21 @@
-/* folded.c: sampled stacks, one a line with its count: "process;thread;main;f 12".
+/* folded.c: call paths, one a line with its weight: "process;thread;main;f 12".
  *
- * What flamegraph.pl, inferno, speedscope and others read. Counts are samples of CPU
- * time. Names are the program's: semicolons, blanks at the ends and control characters
- * would be taken for something else and become '_' or ':'.
+ * What flamegraph.pl, inferno, speedscope and others read. Weights: samples of CPU time
+ * for native stacks, microseconds of wall time for Python, of their own for zones, bytes
+ * for allocations. Names are the program's: semicolons, blanks at the ends and control
+ * characters would be taken for something else and become '_' or ':'.
  */
-#include "present/export/export.h"
+#include "present/export/samples.h"
 
 #include <errno.h>
 
-#include "analyse/stacks.h"
 #include "base/buf.h"
-#include "base/error.h"
 #include "base/strmap.h"
 
 struct folded {
-    const struct stacks *stacks;
-    struct strmap lines; /* samples; places in one function are one line */
+    unsigned value;      /* which of a sample's */
+    int64_t unit;        /* what one of the weights is */
+    struct strmap lines; /* places in one function are one line */
     struct buf line;
     struct export_totals totals;
 };
@@ -28,68 +28,60 @@ static void put_name(struct buf *out, const char *name)
         buf_putc(out, (char)(*p == ';' ? ':' : *p < ' ' || *p == 0x7f ? '_' : *p));
 }
 
-static int add_stack(void *arg, const struct stack_task *task,
-                     const struct stack_entry *entries, unsigned count,
-                     uint64_t samples)
+static int add_sample(void *arg, const struct sample *s)
 {
     struct folded *f = arg;
     struct buf *line = &f->line;
     buf_clear(line);
-    put_name(line, task->process);
-    buf_printf(line, "-%u;", task->pid);
-    put_name(line, task->thread);
-    if (count == 0)
-        buf_puts(line, ";(other stacks)");
-    for (unsigned i = count; i-- > 0;) {
+    if (s->pid) {
+        put_name(line, s->process);
+        buf_printf(line, "-%u;", s->pid);
+    }
+    if (s->thread[0]) {
+        put_name(line, s->thread);
         buf_putc(line, ';');
-        put_name(line, f->stacks->functions[entries[i].function].name);
+    }
+    for (unsigned i = s->depth; i-- > 0;) {
+        put_name(line, s->frames[i].name);
+        if (i)
+            buf_putc(line, ';');
     }
     struct strmap_entry *e = line->error
                                  ? NULL
                                  : strmap_enter(&f->lines, line->data, line->len, NULL);
     if (!e)
         return -ENOMEM;
-    e->value += samples;
-    f->totals.samples += samples;
+    e->value += (uint64_t)s->values[f->value];
+    f->totals.samples += (uint64_t)s->values[0];
     return 0;
 }
 
-/* Samples that had no room in the tables. */
-static int print_rest(const struct folded *f, FILE *out)
+/* Lines of less than one unit would be lines of nothing. */
+static int print_lines(const struct folded *f, FILE *out)
 {
-    const uint64_t all = f->stacks->info.samples, counted = f->totals.samples;
-    return all > counted && fprintf(out, "(other stacks) %llu\n",
-                                    (unsigned long long)(all - counted)) < 0
-               ? -EIO
-               : 0;
-}
-
-static int print_lines(const struct strmap *lines, FILE *out)
-{
-    for (size_t i = 0; i < lines->count; i++)
-        if (fprintf(out, "%s %llu\n", lines->entries[i].key,
-                    (unsigned long long)lines->entries[i].value) < 0)
+    for (size_t i = 0; i < f->lines.count; i++) {
+        const uint64_t weight = (f->lines.entries[i].value + (uint64_t)f->unit / 2) /
+                                (uint64_t)f->unit;
+        if (weight && fprintf(out, "%s %llu\n", f->lines.entries[i].key,
+                              (unsigned long long)weight) < 0)
             return -EIO;
+    }
     return 0;
 }
 
-int export_folded(const struct run *run, FILE *out, struct export_totals *ret_totals)
+int export_folded(const struct export_job *job, struct export_totals *ret_totals)
 {
-    struct stacks *s;
-    int rc = stacks_open(run->dir, &s);
-    if (rc < 0)
-        return rc == -ENOENT ? SONDE_E_NOTFOUND : rc;
-    struct folded f = { .stacks = s, .line = BUF_INIT };
+    const struct sample_source *source = sample_source(job->what);
+    const bool native = job->what == EXPORT_STACKS;
+    struct folded f = { .value = native ? 0 : source->usual, .line = BUF_INIT };
+    f.unit = source->types[f.value].unit[0] == 'n' ? 1000 : 1;
     strmap_init(&f.lines);
-    rc = stacks_walk(s, add_stack, &f);
+    int rc = source->walk(job, add_sample, &f);
     if (rc == 0)
-        rc = print_lines(&f.lines, out);
-    if (rc == 0)
-        rc = print_rest(&f, out);
+        rc = print_lines(&f, job->out);
     if (rc == 0)
         *ret_totals = f.totals;
     strmap_release(&f.lines);
     buf_release(&f.line);
-    stacks_free(s);
     return rc;
 }

@@ -50,10 +50,10 @@ static int put_trace(void *arg, const struct trace *trace)
     return rc;
 }
 
-int export_skeleton(const struct run *run, FILE *out, struct export_totals *ret_totals)
+int export_skeleton(const struct export_job *job, struct export_totals *ret_totals)
 {
-    struct skeleton s = { .out = out, .origin_ns = export_origin_ns(run) };
-    const int rc = export_each(run, &s.totals, put_trace, &s);
+    struct skeleton s = { .out = job->out, .origin_ns = export_origin_ns(job->run) };
+    const int rc = export_each(job, &s.totals, put_trace, &s);
     if (rc == 0)
         *ret_totals = s.totals;
     return rc;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "present/report/csvcell.h"
 #include "present/report/filter.h"
 #include "present/report/page.h"
 
@@ -25,35 +26,6 @@ static const char *const kind_names[] = {
     [OP_SPAN] = "span",
     [OP_OTHER] = "other",
 };
-
-static bool is_formula(const char *text)
-{
-    return text[0] && strchr("=+-@\t\r\n", text[0]);
-}
-
-static void put_text(struct buf *out, const char *text)
-{
-    struct buf clean = BUF_INIT;
-    clean_text(&clean, text, 0);
-    buf_putc(out, '"');
-    if (is_formula(text) || is_formula(clean.data))
-        buf_putc(out, '\'');
-    for (const char *p = clean.data; *p; p++) {
-        if (*p == '"')
-            buf_putc(out, '"');
-        buf_putc(out, *p);
-    }
-    buf_putc(out, '"');
-    out->error = out->error ? out->error : clean.error;
-    buf_release(&clean);
-}
-
-static void put_number(struct buf *out, double value, double scale)
-{
-    buf_putc(out, ',');
-    if (isfinite(value))
-        buf_printf(out, "%.9g", value * scale);
-}
 
 static void put_count(struct buf *out, uint64_t value)
 {
@@ -80,20 +52,20 @@ static void put_identity(struct buf *out, const struct op_table *t, uint32_t ind
     const char *phase = op->phase ? sonde_phase_name(op->phase) : NULL;
     struct buf path = BUF_INIT;
     join_path(&path, t, index);
-    put_text(out, op->name);
+    csv_put_text(out, op->name);
     buf_putc(out, ',');
-    put_text(out, path.data);
+    csv_put_text(out, path.data);
     buf_printf(out, ",%s,", kind_names[op->kind]);
-    put_text(out, op->component);
+    csv_put_text(out, op->component);
     buf_putc(out, ',');
-    put_text(out, op->category);
+    csv_put_text(out, op->category);
     buf_printf(out, ",%s,", phase ? phase : "");
-    put_text(out, op->file);
+    csv_put_text(out, op->file);
     if (op->file[0])
         buf_printf(out, ",%d,", op->line);
     else
         buf_puts(out, ",,");
-    put_text(out, op->tags);
+    csv_put_text(out, op->tags);
     buf_release(&path);
 }
 
@@ -107,22 +79,22 @@ static void put_numbers(struct buf *out, const struct report *r, const struct op
     const struct distribution *d = &op->durations;
     const bool any = d->count > 0;
     put_count(out, d->count);
-    put_number(out, (double)d->count / report_duration_s(r), 1);
-    put_number(out, op->total_ns, 1e-9);
-    put_number(out, op->self_ns, 1e-9);
-    put_number(out, any ? d->mean : NAN, 1e-6);
-    put_number(out, distribution_std(d), 1e-6);
-    put_number(out, any ? d->min : NAN, 1e-6);
-    put_number(out, any ? d->max : NAN, 1e-6);
-    put_number(out, distribution_quantile(d, 0.50), 1e-6);
-    put_number(out, distribution_quantile(d, 0.95), 1e-6);
-    put_number(out, distribution_quantile(d, 0.99), 1e-6);
-    put_number(out, since_start_s(r, op->first_ns), 1);
-    put_number(out, since_start_s(r, op->last_ns), 1);
-    put_number(out, op->op_count ? op->cpu_ns : NAN, 1e-9);
-    put_number(out, op->mem_before_mb, 1);
-    put_number(out, op->mem_after_mb, 1);
-    put_number(out, op->mem_peak_mb, 1);
+    csv_put_number(out, (double)d->count / report_duration_s(r), 1);
+    csv_put_number(out, op->total_ns, 1e-9);
+    csv_put_number(out, op->self_ns, 1e-9);
+    csv_put_number(out, any ? d->mean : NAN, 1e-6);
+    csv_put_number(out, distribution_std(d), 1e-6);
+    csv_put_number(out, any ? d->min : NAN, 1e-6);
+    csv_put_number(out, any ? d->max : NAN, 1e-6);
+    csv_put_number(out, distribution_quantile(d, 0.50), 1e-6);
+    csv_put_number(out, distribution_quantile(d, 0.95), 1e-6);
+    csv_put_number(out, distribution_quantile(d, 0.99), 1e-6);
+    csv_put_number(out, since_start_s(r, op->first_ns), 1);
+    csv_put_number(out, since_start_s(r, op->last_ns), 1);
+    csv_put_number(out, op->op_count ? op->cpu_ns : NAN, 1e-9);
+    csv_put_number(out, op->mem_before_mb, 1);
+    csv_put_number(out, op->mem_after_mb, 1);
+    csv_put_number(out, op->mem_peak_mb, 1);
     put_count(out, op->truncated);
     put_count(out, op->open);
     put_count(out, op->unbalanced);

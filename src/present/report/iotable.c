@@ -142,6 +142,11 @@ static void put_remarks(struct page *page, const struct io_report *io)
     struct buf out = BUF_INIT;
     say_small(&out, io);
     say_open(&out, io);
+    if (io->events)
+        buf_printf(&out,
+                   "%s calls one by one: sonde export --format csv --what "
+                   "io-events. ",
+                   human_count(text, io->events));
     if (io->events_dropped)
         buf_printf(&out, "%s events beyond the limit were not kept. ",
                    human_count(text, io->events_dropped));

@@ -117,15 +117,17 @@ static void put_run(struct json_writer *w, const struct report *r)
     json_object_end(w);
 }
 
-static void put_surroundings(struct json_writer *w, const struct run_meta *m)
+static void put_surroundings(struct json_writer *w, const struct report *r)
 {
-    static const char *const keys[] = { "git", "python", "torch", "cuda", "driver" };
+    static const char *const keys[] = { "git", "driver" };
+    const struct run_meta *m = &r->run->meta;
     field_from_run(w, m->root, NULL, "hardware");
     json_key(w, "environment");
     json_object_begin(w);
     put_command(w, "argv", m);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         field_from_run(w, m->root, "environment", keys[i]);
+    fields_of_software(w, r);
     json_object_end(w);
 }
 
@@ -176,7 +178,10 @@ static void put_summary(struct json_writer *w, const struct report *r)
     field_text(w, "why", r->why);
     field_null(w, "bound_by");
     put_step_ms(w, &r->steps);
-    field_null(w, "optimizer_steps");
+    if (r->optimizer_steps)
+        field_uint(w, "optimizer_steps", r->optimizer_steps);
+    else
+        field_null(w, "optimizer_steps");
     field_number(w, "steps_per_s", step_rate_per_s(&r->steps), 6);
     field_number(w, "samples_per_s", step_samples_per_s(&r->steps), 6);
     field_uint(w, "last_step", r->last_step);
@@ -337,6 +342,7 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     static const char *const groups[] = { "gpu", "cost", NULL };
     fields_of_python(w, r);
     fields_of_io(w, r);
+    fields_of_loaders(w, r);
     field_nulls(w, groups);
     field_empty_array(w, "bottlenecks");
     field_empty_array(w, "recommendations");
@@ -352,12 +358,12 @@ int report_json_value(const struct report *report, const struct report_style *st
     json_object_begin(w);
     field_text(w, "schema", "sonde.report/1");
     put_run(w, report);
-    put_surroundings(w, &report->run->meta);
+    put_surroundings(w, report);
     put_summary(w, report);
     put_phases(w, &report->phases);
     put_processes(w, report);
     field_empty_array(w, "ranks");
-    field_empty_array(w, "epochs");
+    fields_of_training(w, report);
     fields_of_operations(w, report, &filter);
     fields_of_functions(w, report);
     fields_of_allocations(w, report);

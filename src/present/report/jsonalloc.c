@@ -89,7 +89,8 @@ static void put_zones(struct json_writer *w, const struct allocations *a)
         field_uint(w, "count", z->count);
         field_uint(w, "bytes", z->bytes);
         field_uint(w, "frees", z->frees);
-        field_uint(w, "freed_bytes", z->freed_bytes);
+        field_number(w, "freed_bytes", a->counts_only ? NAN : (double)z->freed_bytes,
+                     0);
         json_object_end(w);
     }
     json_array_end(w);
@@ -197,7 +198,7 @@ static void put_totals(struct json_writer *w, const struct report *r)
         field_null(w, "peak_bytes");
     field_time(w, "peak_time", a->peak_ns);
     field_uint(w, "frees", a->frees);
-    field_uint(w, "freed_bytes", a->freed_bytes);
+    field_number(w, "freed_bytes", a->counts_only ? NAN : (double)a->freed_bytes, 0);
     field_uint(w, "reallocs", a->reallocs);
     field_uint(w, "failed", a->failed);
     field_number(w, "live_bytes", a->live_bytes, 0);

@@ -86,6 +86,8 @@ void fields_of_watched(struct json_writer *w, const struct watched_process *p)
         .written_mb = NAN,
         .disk_read_mb = NAN,
         .disk_written_mb = NAN,
+        .voluntary_switches = NAN,
+        .involuntary_switches = NAN,
     };
     if (!p)
         p = &unknown;
@@ -98,6 +100,8 @@ void fields_of_watched(struct json_writer *w, const struct watched_process *p)
     field_number(w, "written_mb", p->written_mb, 9);
     field_number(w, "disk_read_mb", p->disk_read_mb, 9);
     field_number(w, "disk_written_mb", p->disk_written_mb, 9);
+    field_number(w, "voluntary_switches", p->voluntary_switches, 0);
+    field_number(w, "involuntary_switches", p->involuntary_switches, 0);
     field_number(w, "first_seen_s", p->first_s, 3);
     field_number(w, "last_seen_s", p->last_s, 3);
     field_text(w, "command", p->command);

@@ -30,6 +30,10 @@ void fields_of_alerts(struct json_writer *w, const struct report *r);
 /* hangs.c: hangs and where the threads waited. */
 void fields_of_hangs(struct json_writer *w, const struct report *r);
 
+/* jsontraining.c: epochs and models; elements of `environment`. */
+void fields_of_training(struct json_writer *w, const struct report *r);
+void fields_of_software(struct json_writer *w, const struct report *r);
+
 /* jsonops.c: operations, components, steps over time, counters. */
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);
@@ -52,6 +56,9 @@ void fields_of_untraced(struct json_writer *w, const struct report *r);
 
 /* jsonio.c: files and sockets. */
 void fields_of_io(struct json_writer *w, const struct report *r);
+
+/* jsonloaders.c */
+void fields_of_loaders(struct json_writer *w, const struct report *r);
 
 /* functions.c: functions and lines, with the totals of sampling. */
 void fields_of_functions(struct json_writer *w, const struct report *r);

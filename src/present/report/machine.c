@@ -211,6 +211,14 @@ static void put_number(struct page *page, double value, const char *format,
     buf_release(&b);
 }
 
+static void put_count(struct page *page, double count, size_t width)
+{
+    char text[HUMAN_LEN];
+    page_right(page,
+               isfinite(count) && count >= 0 ? human_count(text, (uint64_t)count) : "–",
+               width);
+}
+
 static void put_end(struct buf *out, const struct watched_process *p)
 {
     if (!p->end_known)
@@ -232,12 +240,14 @@ static void put_watched(struct page *page, const struct watched_process *p)
     put_number(page, p->peak_private_mb, "f1", 10);
     put_number(page, p->read_mb, "f1", 10);
     put_number(page, p->written_mb, "f1", 10);
+    put_count(page, p->voluntary_switches, 10);
+    put_count(page, p->involuntary_switches, 10);
     buf_clear(&text);
     put_end(&text, p);
     page_puts(page, PLAIN, "  ");
     page_left(page, text.data, 10);
     buf_clear(&text);
-    const size_t used = 3 + 9 + 9 + 10 + 10 + 10 + 10 + 2 + 10;
+    const size_t used = 3 + 9 + 9 + 10 + 10 + 10 + 10 + 10 + 10 + 2 + 10;
     clean_text(&text, p->command[0] ? p->command : p->exe,
                (size_t)page->width > used + 10 ? (size_t)page->width - used : 10);
     page_printf(page, "%s\n", text.data);
@@ -253,8 +263,8 @@ void section_watched(struct page *page, const struct report *r)
     page_puts(page, BOLD, "PROCESS TABLE");
     page_puts(page, PLAIN, "\n");
     page_puts(page, DIM,
-              "   pid          CPU s  peak MiB   private  read MiB   written  end"
-              "       command\n");
+              "   pid          CPU s  peak MiB   private  read MiB   written     waits"
+              "  taken off  end       command\n");
     for (size_t i = 0; i < m->process_count && i < PROCESSES_SHOWN; i++)
         put_watched(page, &m->processes[i]);
     page_puts(page, PLAIN, "\n");

@@ -35,7 +35,10 @@ static void put_totals(struct page *page, const struct allocations *a)
         flow_put(&flow, "at most %s at once%s",
                  human_bytes(peak, (double)a->peak_bytes),
                  a->process_count > 1 ? " in one process" : "");
-    flow_put(&flow, "%s at the end", human_bytes(live, a->live_bytes));
+    if (isfinite(a->live_bytes))
+        flow_put(&flow, "%s at the end", human_bytes(live, a->live_bytes));
+    if (a->counts_only)
+        flow_put(&flow, "no call sites, no live bytes (--no-sites)");
     flow_end(&flow);
 }
 
@@ -71,6 +74,23 @@ static void put_site(struct page *page, const struct alloc_site *s)
     buf_release(&place);
 }
 
+static void put_events(struct page *page, const struct allocations *a)
+{
+    char count[HUMAN_LEN], lost[HUMAN_LEN];
+    struct buf text = BUF_INIT;
+    if (!a->events)
+        return;
+    buf_printf(&text,
+               "%s allocations and frees one by one: sonde export --format csv --what "
+               "alloc-events",
+               human_count(count, a->events));
+    if (a->events_lost)
+        buf_printf(&text, " (%s older ones were written over)",
+                   human_count(lost, a->events_lost));
+    page_paragraph(page, "", PLAIN, text.data);
+    buf_release(&text);
+}
+
 static void put_unseen(struct page *page, const struct allocations *a, size_t most)
 {
     for (size_t i = 0; i < a->unseen_count && i < most; i++) {
@@ -98,6 +118,7 @@ void section_memory(struct page *page, const struct report *r,
         }
     for (size_t i = 0; i < a->site_count && i < sites; i++)
         put_site(page, &a->sites[i]);
+    put_events(page, a);
     put_unseen(page, a, style->full ? SIZE_MAX : 2);
     page_puts(page, PLAIN, "\n");
 }

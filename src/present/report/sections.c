@@ -343,7 +343,8 @@ static bool is_first(const struct report *r, const struct open_thread *t)
 void section_end(struct page *page, const struct report *r, const struct limits *limits)
 {
     size_t shown = 0;
-    if (r->state == RUN_GOOD || r->process_count == 0)
+    if (r->state == RUN_GOOD || r->process_count == 0 ||
+        (r->state == RUN_LEFT && r->thread_count == 0))
         return;
     put_end_line(page, r);
     for (int pass = 0; pass < 2; pass++)

@@ -20,6 +20,8 @@ void section_verdict(struct page *page, const struct report *r);
 void section_steps(struct page *page, const struct report *r);
 void section_phases(struct page *page, const struct report *r,
                     const struct limits *limits);
+/* loadersection.c: the first few data loaders; all in the full report. */
+void section_loaders(struct page *page, const struct report *r, bool full);
 /* iotable.c */
 void section_io(struct page *page, const struct report *r, const struct limits *limits);
 void section_end(struct page *page, const struct report *r,

@@ -45,6 +45,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_steps(&h->before, r);
     section_phases(&h->before, r, limits);
     section_end(&h->after, r, limits);
+    section_loaders(&h->after, r, style->full);
     section_metrics(&h->after, r, limits);
     section_alerts(&h->after, r);
     section_python(&h->after, r, style->full);

@@ -124,6 +124,52 @@ static void cpu_of_processes_cores_and_machine(void **state)
     assert_true(fabs(seen.total[1][TOTAL_CPU_S] - 1.1) < 1e-9);
 }
 
+static void put_switches(unsigned pid, unsigned tid, unsigned voluntary,
+                         unsigned involuntary)
+{
+    char path[48], text[256];
+    snprintf(path, sizeof path, "%u/task/%u/status", pid, tid);
+    snprintf(text, sizeof text,
+             "Name:\tx\nvoluntary: 5\nvoluntary_ctxt_switches:\t%u\n"
+             "nonvoluntary_ctxt_switches:\t%u\n",
+             voluntary, involuntary);
+    put_proc(path, text);
+}
+
+static void remove_thread(unsigned pid, unsigned tid)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%u/task/%u", machine.proc, pid, tid);
+    assert_int_equal(file_remove_tree(path), 0);
+}
+
+static void switches_are_those_of_all_threads_the_ended_ones_too(void **state)
+{
+    (void)state;
+    put_switches(100, 100, 10, 1);
+    put_switches(100, 102, 20, 2);
+    put_switches(101, 101, 500, 0);
+    open_monitor(&monitor_switches);
+    round_after(0, 2);
+    assert_unset(&seen, "context_switches_voluntary", "");
+    assert_true(seen.total[0][TOTAL_VOLUNTARY_SWITCHES] == 30);
+    assert_true(seen.total[0][TOTAL_INVOLUNTARY_SWITCHES] == 3);
+
+    remove_thread(100, 102);
+    put_switches(100, 100, 15, 3);
+    put_switches(100, 103, 7, 0);
+    put_switches(101, 101, 600, 0);
+    round_after(20000000000, 2); /* however slow the machine is, a round is due */
+    assert_true(seen.total[0][TOTAL_VOLUNTARY_SWITCHES] == 15 + 20 + 7);
+    assert_true(seen.total[0][TOTAL_INVOLUNTARY_SWITCHES] == 3 + 2);
+    assert_value(&seen, "context_switches_voluntary", "100", 12.0 / 20);
+    assert_value(&seen, "context_switches_involuntary", "100", 2.0 / 20);
+    assert_value(&seen, "context_switches_voluntary", "", 112.0 / 20);
+
+    round_after(20000000000, 1); /* what a process had does not go with it */
+    assert_value(&seen, "context_switches_voluntary", "", 0);
+}
+
 static void a_child_that_was_waited_for_is_counted_once(void **state)
 {
     (void)state;
@@ -568,6 +614,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(cpu_of_processes_cores_and_machine),
+        TEST(switches_are_those_of_all_threads_the_ended_ones_too),
         TEST(a_child_that_was_waited_for_is_counted_once),
         TEST(a_child_nobody_waited_for_stays_in_the_sum),
         TEST(a_reused_pid_is_another_process),

@@ -55,7 +55,8 @@ static json_t *chrome(struct export_totals *ret_totals)
     json_error_t error;
     struct run *run = open_run();
     FILE *f = tmpfile();
-    assert_int_equal(export_chrome(run, f, ret_totals), 0);
+    assert_int_equal(
+        export_chrome(&(struct export_job){ .run = run, .out = f }, ret_totals), 0);
     rewind(f);
     json_t *root = json_loadf(f, JSON_REJECT_DUPLICATES, &error);
     if (!root)
@@ -285,7 +286,10 @@ static void json_lines_hold_one_zone_each(void **state)
     event(TRACE_END, outer, 4000, 0);
     struct run *run = open_run();
     FILE *f = tmpfile();
-    assert_int_equal(export_jsonl(run, f, &totals), 0);
+    assert_int_equal(
+        export_jsonl(&(struct export_job){ .run = run, .out = f, .what = EXPORT_ZONES },
+                     &totals),
+        0);
     rewind(f);
     while (fgets(line, sizeof(line), f)) {
         json_t *zone = json_loads(line, 0, NULL);
@@ -312,7 +316,8 @@ static void the_skeleton_works(void **state)
     event(TRACE_END, outer, 4000, 0);
     struct run *run = open_run();
     FILE *f = tmpfile();
-    assert_int_equal(export_skeleton(run, f, &totals), 0);
+    assert_int_equal(
+        export_skeleton(&(struct export_job){ .run = run, .out = f }, &totals), 0);
     rewind(f);
     assert_non_null(fgets(line, sizeof(line), f));
     assert_string_equal(line, "1000 3000 7 7 outer\n");
@@ -339,7 +344,8 @@ static void a_full_disk_is_an_error(void **state)
     struct run *run = open_run();
     FILE *f = fopen("/dev/full", "w");
     assert_non_null(f);
-    assert_int_equal(export_chrome(run, f, &totals), -ENOSPC);
+    assert_int_equal(
+        export_chrome(&(struct export_job){ .run = run, .out = f }, &totals), -ENOSPC);
     (void)fclose(f);
     run_free(run);
 }

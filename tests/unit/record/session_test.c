@@ -1,6 +1,7 @@
 /* session_test.c: starting and stopping a session, what it refuses and says, what it
  * leaves in its directory. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -43,6 +44,50 @@ static int remove_scratch(void **state)
 {
     (void)state;
     return file_remove_tree(scratch);
+}
+
+/* ---- Threads that cannot be ------------------------------------------------------- */
+
+/* Stacks larger than any address space: no thread can be created any more. */
+static void forbid_threads(bool forbid)
+{
+    static size_t usual;
+    pthread_attr_t attr;
+    assert_int_equal(pthread_getattr_default_np(&attr), 0);
+    if (!usual)
+        assert_int_equal(pthread_attr_getstacksize(&attr, &usual), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, forbid ? 1ULL << 50 : usual), 0);
+    assert_int_equal(pthread_setattr_default_np(&attr), 0);
+    (void)pthread_attr_destroy(&attr);
+}
+
+static void a_session_without_its_drain_thread_is_none(void **state)
+{
+    (void)state;
+    struct recorded r;
+    char output[96];
+    struct sonde_options o;
+    (void)snprintf(output, sizeof output, "%s/undrained", scratch);
+    sonde_options_standard(&o);
+    o.output = output;
+    o.quiet = 1;
+    forbid_threads(true);
+    const int rc = sonde_session_start(&o);
+    forbid_threads(false);
+    assert_int_equal(rc, -EAGAIN);
+    assert_non_null(strstr(sonde_session_error(), "drain thread"));
+    assert_false(sonde_session_active() || sonde_recording());
+    assert_null(getenv("SONDE_RUN"));
+    assert_int_equal(sonde_session_stop(), -ENOENT);
+    SONDE_ZONE("between", SONDE_FORWARD) {}
+    assert_int_equal(sonde_session_start(&o), 0); /* in the same place */
+    assert_int_equal(sonde_session_stop(), 0);
+    recorded_start(&r, NULL);
+    SONDE_ZONE("later", SONDE_FORWARD) {}
+    recorded_stop(&r);
+    assert_int_equal(recorded_zones(&r, "later"), 1);
+    assert_int_equal(recorded_zones(&r, "between"), 0);
+    recorded_release(&r);
 }
 
 /* ---- States ----------------------------------------------------------------------- */
@@ -419,6 +464,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_is_at_most_one_session),
+        cmocka_unit_test(a_session_without_its_drain_thread_is_none),
         cmocka_unit_test(a_session_records_nothing_of_others),
         cmocka_unit_test(what_one_session_lost_costs_the_next_nothing),
         cmocka_unit_test(senseless_options_are_refused),

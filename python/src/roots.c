@@ -1,0 +1,266 @@
+/* roots.c: the outermost call of a torch module on a thread is a zone.
+ *
+ * Which module is the root nobody says; it is the one that is called while no other is.
+ * Hooks on all modules would double what a call costs, hooks on the root would travel with
+ * pickles and copies of the model and change what torch.compile sees. So the call is seen
+ * where the interpreter makes it: in the slot tp_call of the classes. Nothing that Python
+ * code can look at changes: not the class, not its dictionary, not the instance; torch's
+ * compilers trace the Python functions, which are the same as ever. A call inside another
+ * costs a thread variable and a branch, about 2 ns.
+ *
+ * The same holds for tp_init: the outermost construction is the creation of a model.
+ *
+ * A module called in evaluation mode without gradients is evaluation; one that has nothing
+ * to switch (a loss) goes by the module called before it.
+ *
+ * Who sets __call__ of a class makes the interpreter fill the slot anew; then calls of
+ * that class are not seen any more, and nothing else happens.
+ */
+#include "torch.h"
+
+enum kind { TRAINING, EVALUATING, CREATING, KINDS };
+enum { TYPES = 1024 }; /* a power of two */
+
+__thread unsigned torch_alone __attribute__((tls_model("initial-exec")));
+static __thread int evaluating __attribute__((tls_model("initial-exec")));
+
+static ternaryfunc
+    plain_call; /* what the slot holds for every class written in Python */
+static initproc plain_init;
+static PyObject *describe, *grad_enabled, *first_call; /* callables from Python */
+static PyObject *text_training, *text_parameters, *text_modules;
+static unsigned long long counts[KINDS];
+
+/* ---- Sites by class --------------------------------------------------------------- */
+
+/* A class that is gone is known by its weak reference, not by its address. */
+static struct known {
+    PyObject *type;  /* address only */
+    PyObject *alive; /* weak reference */
+    struct sonde_site *sites[KINDS];
+    bool told;
+} table[TYPES];
+
+static struct known *place_of(PyObject *type)
+{
+    return &table[((uintptr_t)type >> 5 ^ (uintptr_t)type >> 15) & (TYPES - 1)];
+}
+
+/* describe(type) -> three zones or None each. */
+static void learn(struct known *k, PyObject *type)
+{
+    Py_XDECREF(k->alive);
+    *k = (struct known){ .type = type, .alive = PyWeakref_NewRef(type, NULL) };
+    PyObject *zones = PyObject_CallFunctionObjArgs(describe, type, NULL);
+    for (Py_ssize_t i = 0; zones && k->alive && i < KINDS; i++) {
+        PyObject *zone = PyTuple_GetItem(zones, i);
+        if (zone && zone != Py_None)
+            k->sites[i] = site_from(zone);
+    }
+    Py_XDECREF(zones);
+    if (PyErr_Occurred())
+        swallow("describing a module");
+}
+
+static bool is_same(const struct known *k, PyObject *type)
+{
+    if (k->type != type || !k->alive)
+        return false;
+#if PY_VERSION_HEX >= 0x030D0000 && !defined(Py_LIMITED_API)
+    PyObject *held = NULL;
+    (void)PyWeakref_GetRef(k->alive, &held);
+    Py_XDECREF(held);
+    return held == type;
+#else
+    return PyWeakref_GetObject(k->alive) == type;
+#endif
+}
+
+static struct sonde_site *site_for(PyObject *type, enum kind kind)
+{
+    struct known *k = place_of(type);
+    if (!is_same(k, type))
+        learn(k, type);
+    return k->sites[kind];
+}
+
+/* ---- What a call is for ----------------------------------------------------------- */
+
+/* −1: not known. */
+static int truth_of(PyObject *o, PyObject *name)
+{
+    PyObject *value = PyObject_GetAttr(o, name);
+    const int truth = value ? PyObject_IsTrue(value) : -1;
+    Py_XDECREF(value);
+    if (truth < 0)
+        PyErr_Clear();
+    return truth;
+}
+
+static bool wants_gradients(void)
+{
+    PyObject *answer = grad_enabled ? PyObject_CallObject(grad_enabled, NULL) : NULL;
+    const bool on = answer != Py_False;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return on;
+}
+
+static bool has_nothing_to_switch(PyObject *self)
+{
+    return truth_of(self, text_parameters) == 0 && truth_of(self, text_modules) == 0;
+}
+
+static enum kind kind_of(PyObject *self)
+{
+    if (wants_gradients())
+        evaluating = 0;
+    else if (truth_of(self, text_training) == 0)
+        evaluating = 1;
+    else if (!has_nothing_to_switch(self))
+        evaluating = 0;
+    return evaluating ? EVALUATING : TRAINING;
+}
+
+/* ---- The slots -------------------------------------------------------------------- */
+
+/* When a class's first call as a root is over: its module has its final shape then. */
+static void tell_first(PyObject *self)
+{
+    struct known *k = place_of((PyObject *)Py_TYPE(self));
+    if (SONDE_LIKELY_(k->told || k->type != (PyObject *)Py_TYPE(self)))
+        return;
+    k->told = true;
+    tell(first_call, self, "the first call of a module");
+}
+
+static PyObject *root_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    const enum kind kind = kind_of(self);
+    struct sonde_site *site = site_for((PyObject *)Py_TYPE(self), kind);
+    if (!site)
+        return plain_call(self, args, kwargs);
+    counts[kind]++;
+    torch_alone = 1;
+    sonde_begin_on_(site);
+    PyObject *answer = plain_call(self, args, kwargs);
+    end_zone(site);
+    torch_alone = 0;
+    if (answer)
+        tell_first(self);
+    return answer;
+}
+
+static PyObject *module_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    if (SONDE_LIKELY_(torch_alone || !sonde_on_()))
+        return plain_call(self, args, kwargs);
+    return root_call(self, args, kwargs);
+}
+
+static int module_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    struct sonde_site *site = torch_alone || !sonde_on_()
+                                  ? NULL
+                                  : site_for((PyObject *)Py_TYPE(self), CREATING);
+    if (!site)
+        return plain_init(self, args, kwargs);
+    counts[CREATING]++;
+    torch_alone = 1;
+    sonde_begin_on_(site);
+    const int rc = plain_init(self, args, kwargs);
+    end_zone(site);
+    torch_alone = 0;
+    return rc;
+}
+
+/* Where the slot is: the same in every version so far, which is checked each time. */
+static void **slot_of(PyObject *type, size_t offset, int slot, void *holds)
+{
+    void **place = (void **)((char *)type + offset);
+    return PyType_GetSlot((PyTypeObject *)type, slot) == holds && *place == holds
+               ? place
+               : NULL;
+}
+
+/* The head of PyTypeObject up to the slots; the limited API does not show it. */
+struct type_head {
+    PyVarObject head;
+    const char *name;
+    Py_ssize_t basicsize, itemsize;
+    void *dealloc;
+    Py_ssize_t vectorcall_offset;
+    void *getattr, *setattr, *as_async, *repr, *as_number, *as_sequence, *as_mapping,
+        *hash, *call;
+    void *str, *getattro, *setattro, *as_buffer;
+    unsigned long flags;
+    const char *doc;
+    void *traverse, *clear, *richcompare;
+    Py_ssize_t weaklistoffset;
+    void *iter, *iternext, *methods, *members, *getset, *base, *dict, *descr_get,
+        *descr_set;
+    Py_ssize_t dictoffset;
+    void *init;
+};
+#ifndef Py_LIMITED_API
+_Static_assert(offsetof(struct type_head, call) == offsetof(PyTypeObject, tp_call) &&
+                   offsetof(struct type_head, init) == offsetof(PyTypeObject, tp_init),
+               "layout of types");
+#endif
+
+/* watch_modules(type): calls and constructions of its instances are seen from now on.
+ * Returns whether it is so. */
+PyObject *py_watch_modules(PyObject *module, PyObject *type)
+{
+    (void)module;
+    if (!describe || !plain_call || !PyType_Check(type))
+        return new_ref(Py_False);
+    void **call = slot_of(type, offsetof(struct type_head, call), Py_tp_call,
+                          (void *)plain_call);
+    void **init = slot_of(type, offsetof(struct type_head, init), Py_tp_init,
+                          (void *)plain_init);
+    if (call)
+        *call = (void *)module_call;
+    if (init)
+        *init = (void *)module_init;
+    return new_ref(call ? Py_True : Py_False);
+}
+
+/* module_zones(describe, first_call, grad_enabled, base): how to name zones; who is told
+ * of a class's first call; what torch says of gradients; torch.nn.Module, whose slots are
+ * those of any class written in Python. */
+PyObject *py_module_zones(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *how, *first, *enabled, *base;
+    if (!PyArg_ParseTuple(args, "OOOO!", &how, &first, &enabled, &PyType_Type, &base))
+        return NULL;
+    plain_call = (ternaryfunc)PyType_GetSlot((PyTypeObject *)base, Py_tp_call);
+    plain_init = (initproc)PyType_GetSlot((PyTypeObject *)base, Py_tp_init);
+    if (plain_call == module_call || !plain_init)
+        plain_call = NULL; /* cannot be: called twice for one class */
+    PyObject *old[] = { describe, grad_enabled, first_call };
+    describe = new_ref(how);
+    grad_enabled = new_ref(enabled);
+    first_call = new_ref(first);
+    Py_XDECREF(old[0]);
+    Py_XDECREF(old[1]);
+    Py_XDECREF(old[2]);
+    return new_none();
+}
+
+/* How often a root was called for training, for evaluation, and made. */
+PyObject *py_module_counts(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return Py_BuildValue("(KKK)", counts[TRAINING], counts[EVALUATING],
+                         counts[CREATING]);
+}
+
+int roots_init(void)
+{
+    text_training = PyUnicode_InternFromString("training");
+    text_parameters = PyUnicode_InternFromString("_parameters");
+    text_modules = PyUnicode_InternFromString("_modules");
+    return text_training && text_parameters && text_modules ? 0 : -1;
+}
