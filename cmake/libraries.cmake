@@ -8,6 +8,7 @@ pkg_check_modules(NCURSES IMPORTED_TARGET ncursesw)
 pkg_check_modules(DW IMPORTED_TARGET libdw libelf)
 pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3)
 pkg_check_modules(PCRE2 IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(YAML IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 
 add_library(sonde_libraries INTERFACE)
@@ -32,4 +33,8 @@ endif()
 if(PCRE2_FOUND) # regular expressions in searches
     target_link_libraries(sonde_libraries INTERFACE PkgConfig::PCRE2)
     target_compile_definitions(sonde_libraries INTERFACE SONDE_HAVE_PCRE2=1)
+endif()
+if(YAML_FOUND) # sonde.yaml
+    target_link_libraries(sonde_libraries INTERFACE PkgConfig::YAML)
+    target_compile_definitions(sonde_libraries INTERFACE SONDE_HAVE_YAML=1)
 endif()

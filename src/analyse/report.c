@@ -336,6 +336,16 @@ static int reopen(struct report *r, size_t process, struct trace **ret_trace)
     return rc;
 }
 
+/* The program lives as long as its run; of others only their own file tells. */
+static int read_account(struct report *r, size_t process, const struct trace *trace)
+{
+    const struct report_process *p = &r->processes[process];
+    const bool is_program = p->pid == r->run->meta.pid;
+    const int64_t from = is_program && r->start_ns ? r->start_ns : p->start_ns;
+    const int rc = account_read(trace, from, p->end_ns, &r->account);
+    return rc < 0 ? rc : account_trend(&r->account, &r->series);
+}
+
 /* Zones that stand for a step of an optimizer say so by their category. */
 static uint64_t count_optimizer_steps(const struct trace *trace)
 {
@@ -364,6 +374,8 @@ static int read_steps(struct report *r, size_t process)
     rc = step_stats_read(trace, &r->steps);
     if (rc == 0 && step_series_read(trace, &r->series) < 0)
         note(r, r->processes[process].file, "the timeline cannot be read");
+    if (rc == 0)
+        rc = read_account(r, process, trace);
     trace_free(trace);
     return rc;
 }
@@ -463,7 +475,7 @@ static int derive(struct report *r)
     if (rc == 0)
         energy_read(r, &(struct energy_source){ next_series, &r->monitors });
     if (rc == 0)
-        rc = verdict_write(r);
+        rc = diagnosis_write(r);
     if (rc == 0)
         rc = provenance_write(r);
     return rc;
@@ -475,7 +487,7 @@ int report_build(const struct run *run, struct report **ret_report)
     if (!r)
         return -ENOMEM;
     r->run = run;
-    r->verdict = r->why = r->hot.why = "";
+    r->verdict = r->why = r->next = r->hot.why = "";
     r->main_process = SIZE_MAX;
     r->clock_error_ns = r->ns_per_tick = NAN;
     arena_init(&r->arena);

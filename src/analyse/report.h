@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/account.h"
 #include "analyse/allocations.h"
 #include "analyse/functions.h"
 #include "analyse/io.h"
@@ -20,6 +21,7 @@
 #include "analyse/alerts.h"
 #include "analyse/hangs.h"
 #include "analyse/energy.h"
+#include "analyse/findings.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/pylayer.h"
@@ -103,6 +105,7 @@ struct report {
     size_t component_count;
     struct step_stats steps;
     struct step_series series;
+    struct step_account account; /* steady steps, and what was none */
     struct report_monitors monitors;
     struct py_profile python;
     struct py_layer layer;    /* what the Python layer told */
@@ -125,6 +128,9 @@ struct report {
     struct io_report io;       /* files and sockets */
     struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
+    const char *next;          /* what to do first; "" nothing */
+    struct diagnosis diagnosis;
+    double readers_ns; /* time of those who load data; 0: the main thread does */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;
@@ -132,6 +138,9 @@ struct report {
 };
 
 int report_build(const struct run *run, struct report **ret_report);
+/* Finds what is wrong with it: fills in report->diagnosis, and the verdict where rules
+ * have one. report_build() did it with the defaults; again with other thresholds. */
+int report_diagnose(struct report *report, const struct thresholds *thresholds);
 void report_free(struct report *report);
 
 /* Seconds the run took; NaN when unknown. */

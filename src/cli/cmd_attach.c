@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/rules.h"
 #include "launch/attach.h"
 #include "launch/companion.h"
 #include "present/report/report.h"
@@ -107,6 +108,9 @@ static int print_report(const struct attach_options *o, const char *dir)
                                   .full = o->full,
                                   .ref = o->output };
     report_style_detect(&style, STDOUT_FILENO);
+    struct thresholds thresholds;
+    if (cli_thresholds(NULL, &thresholds))
+        style.thresholds = &thresholds;
     const int rc = report_run_to_stream(dir, &style, stdout);
     if (rc < 0)
         cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc), dir);

@@ -9,12 +9,14 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report_html.h"
+#include "cli/rules.h"
 #include "cli/runs.h"
 #include "present/report/report.h"
 
 struct report_options {
-    const char *output;
-    int format; /* enum report_format */
+    const char *output, *rules;
+    int fail_on; /* index in `severities`; 0: never */
+    int format;  /* enum report_format */
     bool json, full, no_color, unredacted;
     uint64_t min_time_ns, depth, width;
 };
@@ -24,6 +26,9 @@ static const char *const formats[] = { [REPORT_TEXT] = "text",
                                        [REPORT_CSV] = "csv",
                                        [REPORT_HTML] = "html",
                                        NULL };
+
+static const char *const severities[] = { "never", "low",      "medium",
+                                          "high",  "critical", NULL };
 
 #define FIELD(name) offsetof(struct report_options, name)
 
@@ -35,6 +40,11 @@ static const struct option options[] = {
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
       .help = "write to FILE" },
     { "full", 0, OPTION_FLAG, FIELD(full), .help = "everything, not just one screen" },
+    { "rules", 0, OPTION_TEXT, FIELD(rules), .value = "SET",
+      .help = "judge by the set default or reference", .env = "SONDE_RULES" },
+    { "fail-on", 0, OPTION_CHOICE, FIELD(fail_on), .value = "SEVERITY",
+      .help = "exit 1 with a finding of at least low, medium, high or critical",
+      .choices = severities },
     { "min-time", 0, OPTION_DURATION, FIELD(min_time_ns), .value = "DURATION",
       .help = "sum up operations that took less" },
     { "depth", 0, OPTION_COUNT, FIELD(depth), .value = "N",
@@ -80,6 +90,16 @@ static void make_style(const struct report_options *o, const char *ref,
     *ret_style = style;
 }
 
+/* Whether a finding is as bad as the caller fears. */
+static bool is_failure(const struct report_options *o, const struct report *report)
+{
+    for (size_t i = 0; i < report->diagnosis.finding_count; i++)
+        if (o->fail_on > 0 &&
+            (int)report->diagnosis.findings[i].severity >= o->fail_on - 1)
+            return true;
+    return false;
+}
+
 int cmd_report(int argc, char **argv)
 {
     struct report_options o = { 0 };
@@ -94,18 +114,23 @@ int cmd_report(int argc, char **argv)
         return report_html(&command, argc, argv, o.output, !o.unredacted);
     if (!cli_run_argument(&command, argc, argv, &ref, &status))
         return status;
-    if (!cli_run_open(ref, &run))
+    struct thresholds thresholds;
+    if (!cli_thresholds(o.rules, &thresholds) || !cli_run_open(ref, &run))
         return CLI_FAILED;
     make_style(&o, ref, &style);
 
     status = CLI_FAILED;
     struct output out;
     int rc = report_build(run, &report);
+    if (rc == 0)
+        rc = report_diagnose(report, &thresholds);
     if (rc < 0) {
         cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));
     } else if (output_open(&out, o.output)) {
         rc = report_print(report, &style, out.file);
         status = output_close(&out, rc, "the report") ? CLI_GOOD : CLI_FAILED;
+        if (status == CLI_GOOD && is_failure(&o, report))
+            status = CLI_NO;
     }
     report_free(report);
     run_free(run);

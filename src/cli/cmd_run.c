@@ -23,6 +23,7 @@
 #include "cli/cli.h"
 #include "cli/keep.h"
 #include "cli/options.h"
+#include "cli/rules.h"
 #include "cli/status.h"
 #include "launch/capture_alerts.h"
 #include "launch/launch.h"
@@ -249,6 +250,9 @@ static void print_report(const struct run_options *o, const struct report *repor
         .ref = o->output,
     };
     report_style_detect(&style, STDERR_FILENO);
+    struct thresholds thresholds; /* a bad sonde.yaml is said, and left out */
+    if (cli_thresholds(NULL, &thresholds))
+        style.thresholds = &thresholds;
     (void)setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
     const int rc = report_print(report, &style, stderr);
     if (rc < 0)

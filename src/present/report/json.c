@@ -169,6 +169,16 @@ static void put_losses(struct json_writer *w, const struct report *r)
     field_uint(w, "unreadable_traces", r->files_left_out);
 }
 
+/* What limits the run: the family of the first finding that is worth a word; "compute"
+ * when nothing else does, NULL when nobody can tell. */
+static const char *bound_by(const struct report *r)
+{
+    const struct diagnosis *d = &r->diagnosis;
+    if (d->finding_count && d->findings[0].severity > SEVERITY_LOW)
+        return d->findings[0].bound_by;
+    return r->account.known ? "compute" : NULL;
+}
+
 static void put_summary(struct json_writer *w, const struct report *r)
 {
     const struct run_meta *m = &r->run->meta;
@@ -176,7 +186,8 @@ static void put_summary(struct json_writer *w, const struct report *r)
     json_object_begin(w);
     field_text(w, "verdict", r->verdict);
     field_text(w, "why", r->why);
-    field_null(w, "bound_by");
+    field_text(w, "next", r->next);
+    field_text(w, "bound_by", bound_by(r));
     put_step_ms(w, &r->steps);
     if (r->optimizer_steps)
         field_uint(w, "optimizer_steps", r->optimizer_steps);
@@ -344,8 +355,8 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     fields_of_io(w, r);
     fields_of_loaders(w, r);
     field_nulls(w, groups);
-    field_empty_array(w, "bottlenecks");
-    field_empty_array(w, "recommendations");
+    fields_of_findings(w, r);
+    fields_of_account(w, r);
 }
 
 int report_json_value(const struct report *report, const struct report_style *style,

@@ -273,18 +273,23 @@ static size_t piece_length(const char *text)
 void page_paragraph(struct page *page, const char *label, enum page_color color,
                     const char *text)
 {
-    const size_t width = (size_t)page->width;
-    size_t at = LABEL_COLUMNS;
     put_label(page, label, color);
+    page_wrapped(page, LABEL_COLUMNS, text);
+}
+
+void page_wrapped(struct page *page, size_t indent, const char *text)
+{
+    const size_t width = (size_t)page->width;
+    size_t at = indent;
     for (const char *p = text; *p;) {
         const size_t len = piece_length(p);
         char *word = strndup(p, len);
         const size_t wide = word ? text_columns(word) : 0;
-        if (at > LABEL_COLUMNS && at + 1 + wide > width) {
+        if (at > indent && at + 1 + wide > width) {
             page_puts(page, PLAIN, "\n");
-            page_fill(page, LABEL_COLUMNS);
-            at = LABEL_COLUMNS;
-        } else if (at > LABEL_COLUMNS) {
+            page_fill(page, indent);
+            at = indent;
+        } else if (at > indent) {
             page_puts(page, PLAIN, " ");
             at++;
         }

@@ -55,6 +55,9 @@ void page_label(struct page *page, const char *label);
 void page_paragraph(struct page *page, const char *label, enum page_color color,
                     const char *text);
 
+/* Words from where the line stands, broken at blanks, further lines `indent` in. */
+void page_wrapped(struct page *page, size_t indent, const char *text);
+
 /* Pieces joined by " · ", broken between them. */
 struct flow {
     struct page *page;

@@ -72,6 +72,8 @@ int report_run_to_stream(const char *run_dir, const struct report_style *style,
     int rc = run_open(run_dir, &run);
     if (rc == 0)
         rc = report_build(run, &report);
+    if (rc == 0 && style->thresholds)
+        rc = report_diagnose(report, style->thresholds);
     if (rc == 0)
         rc = report_print(report, style, out);
     report_free(report);

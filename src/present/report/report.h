@@ -29,6 +29,7 @@ struct report_style {
     unsigned depth;       /* operations deeper than this likewise; 0 = no limit */
     const char *ref;      /* what to call the run in commands; NULL: its id */
     size_t limit;         /* JSON: at most so many operations; 0 = no limit */
+    const struct thresholds *thresholds; /* of the rules; NULL: the defaults */
 };
 
 /* Fills in width (COLUMNS, else the terminal behind fd), color (a terminal, and not

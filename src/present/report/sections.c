@@ -107,6 +107,7 @@ void section_verdict(struct page *page, const struct report *r)
     if (r->why[0])
         put_paragraph(page, "WHY", BOLD, r->why);
     put_stack(page, &r->run->meta.death);
+    section_next(page, r);
     blank_line(page);
 }
 

@@ -38,6 +38,11 @@ void section_notes(struct page *page, const struct report *r,
 void section_trust(struct page *page, const struct report *r,
                    const struct report_style *style);
 
+/* findings.c: what to do first; what is wrong; the parts of the run. */
+void section_next(struct page *page, const struct report *r);
+void section_findings(struct page *page, const struct report *r, bool full);
+void section_account(struct page *page, const struct report *r);
+
 /* hangs.c: one line per process, per thread in the full report. */
 void section_hangs(struct page *page, const struct report *r, bool full);
 /* pysection.c: Python lines, and functions in the full report. */
