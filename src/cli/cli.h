@@ -24,6 +24,7 @@ int cmd_export(int argc, char **argv);
 int cmd_flops(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_plot(int argc, char **argv);
 int cmd_log(int argc, char **argv);
 int cmd_model(int argc, char **argv);
 int cmd_recover(int argc, char **argv);

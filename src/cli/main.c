@@ -24,7 +24,8 @@ static const struct verb {
     const char *summary;
 } verbs[] = {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
-    { "report", FIRST_PAGE, cmd_report, "the report of a run: text, JSON or CSV" },
+    { "report", FIRST_PAGE, cmd_report,
+      "the report of a run: text, HTML, JSON or CSV" },
     { "compare", FIRST_PAGE, cmd_compare,
       "what differs between runs, and what that did" },
     { "top", FIRST_PAGE, cmd_top, "watch a run, or any process, as it happens" },
@@ -45,6 +46,7 @@ static const struct verb {
     { "model", REST, cmd_model, "profile a model: runtime, memory, FLOPs, scaling" },
     { "scale", REST, cmd_scale, "how time and memory grow along one size" },
     { "export", REST, cmd_export, "a run's timeline for other tools" },
+    { "plot", REST, cmd_plot, "a picture of a run: SVG or PNG" },
     { "import", REST, cmd_import, "make runs of other tools' profiles" },
     { "recover", REST, cmd_recover, "finish runs after a crash; compact them" },
     { "help", REST, cmd_help, "this text, or that of a verb" },
