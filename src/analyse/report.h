@@ -129,6 +129,7 @@ struct report {
     struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
     const char *next;          /* what to do first; "" nothing */
+    const char *since;         /* what became of the last run's advice; "" nothing */
     struct diagnosis diagnosis;
     double readers_ns; /* time of those who load data; 0: the main thread does */
     struct provenance *provenance;

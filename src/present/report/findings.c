@@ -103,6 +103,8 @@ void section_next(struct page *page, const struct report *r)
 {
     if (r->next[0])
         put_clean(page, "NEXT", BOLD, r->next);
+    if (r->since[0])
+        put_clean(page, "SINCE", BOLD, r->since);
 }
 
 void section_findings(struct page *page, const struct report *r, bool full)

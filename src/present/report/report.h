@@ -29,6 +29,7 @@ struct report_style {
     unsigned depth;       /* operations deeper than this likewise; 0 = no limit */
     const char *ref;      /* what to call the run in commands; NULL: its id */
     const struct thresholds *thresholds; /* of the rules; NULL: the defaults */
+    const char *store; /* whose ledger is asked, and told of this run; NULL: none */
 };
 
 /* Fills in width (COLUMNS, else the terminal behind fd), color (a terminal, and not
