@@ -29,11 +29,12 @@ struct step_account {
     bool partial;   /* older ones are no longer there: parts are of the rest */
     uint64_t steps; /* seen */
     uint64_t warmup, steady, epochs, checkpoints, evaluations;
-    double wall_ns;    /* the sum of the seven below */
+    double wall_ns;    /* the sum of the eight below */
     double startup_ns; /* before the first step */
     double warmup_ns;
     double steady_ns;
     double checkpoint_ns, evaluation_ns;
+    double between_ns;         /* between the end of a step and the begin of the next */
     double epoch_ns;           /* beyond a steady step */
     double end_ns;             /* behind the last step */
     struct phase_split phases; /* of steady steps; wall_ns is their time */

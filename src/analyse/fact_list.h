@@ -55,6 +55,8 @@ FACT(WORKER_BUSY_SHARE, "worker_busy_share", "share", "loader")
 FACT(PADDING_SHARE, "padding_share", "share",
      "loader, batches before and after collate")
 FACT(WORKERS_GAIN, "gain_from_workers", "share", "what-if model")
+FACT(WORKERS_GAIN_LOW, "gain_from_workers_low", "share", "what-if model")
+FACT(WORKERS_GAIN_HIGH, "gain_from_workers_high", "share", "what-if model")
 FACT(WORKERS_BEST, "best_workers", "1", "what-if model")
 FACT(FEWER_WORKERS_LOSS, "loss_with_half_the_workers", "share", "what-if model")
 FACT(WORKER_START_S, "worker_start", "s", "loader")

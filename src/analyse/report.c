@@ -655,7 +655,8 @@ const char *report_state_words(const struct report *report, char *ret_text, size
         (void)snprintf(ret_text, len, "exit unknown%s", cause);
         break;
     case RUN_LEFT:
-        (void)snprintf(ret_text, len, report->run->meta.imported ? "imported" : "attached");
+        (void)snprintf(ret_text, len,
+                       report->run->meta.imported ? "imported" : "attached");
         break;
     }
     return ret_text;

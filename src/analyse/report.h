@@ -125,7 +125,7 @@ struct report {
     struct hang_report hangs;
     struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
-    struct io_report io;       /* files and sockets */
+    struct io_report io; /* files and sockets */
     struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
     const char *next;          /* what to do first; "" nothing */
