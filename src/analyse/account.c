@@ -165,6 +165,9 @@ static void close_row(struct walk *w)
     } else {
         take_extras(w, &w->now);
         *(w->stepped ? &w->a->between_ns : &w->a->startup_ns) += w->now.wall_ns;
+        if (w->stepped)
+            w->a->between_idle_ns += w->now.phase_ns[SONDE_OTHER] +
+                                     w->now.phase_ns[SONDE_DATA_LOADING];
     }
 }
 
@@ -344,6 +347,11 @@ static void close_account(struct walk *w, int64_t to_ns)
     a->known = a->steps > 0;
     a->wall_ns = a->startup_ns + a->warmup_ns + a->steady_ns + a->checkpoint_ns +
                  a->evaluation_ns + a->epoch_ns + a->between_ns + a->end_ns;
+}
+
+double account_loop_ns(const struct step_account *a)
+{
+    return a->known ? a->wall_ns - a->startup_ns - a->end_ns : NAN;
 }
 
 int account_read(const struct trace *trace, int64_t from_ns, int64_t to_ns,

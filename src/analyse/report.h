@@ -131,7 +131,8 @@ struct report {
     const char *next;          /* what to do first; "" nothing */
     const char *since;         /* what became of the last run's advice; "" nothing */
     struct diagnosis diagnosis;
-    double readers_ns; /* time of those who load data; 0: the main thread does */
+    bool transforms_unknown; /* of the training loader */
+    double readers_ns;       /* time of those who load data; 0: the main thread does */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;

@@ -1,6 +1,6 @@
 # truth: gc_pauses
-# about: hundreds of thousands of small linked objects are alive, and every step makes some more, so the cyclic collector walks over all of them again and again
-# cure: --freeze
+# about: somebody calls gc.collect() after every step to keep memory low, and each time the collector walks over hundreds of thousands of live objects
+# cure: --every 1000
 # needs: torch
 import argparse
 import gc
@@ -28,25 +28,21 @@ def grow(count):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--freeze", action="store_true")
+    parser.add_argument("--every", type=int, default=1)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    gc.disable()
-    nodes = grow(400_000)
-    gc.enable()
-    gc.set_threshold(700, 2, 2)
-    if args.freeze:
-        gc.freeze()
-    model = torch.nn.Linear(128, 128)
+    nodes = grow(150_000)
+    model = torch.nn.Sequential(torch.nn.Linear(128, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 128))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    for step in range(60):
-        batch = [Node(i, nodes[i]) for i in range(3000)]
-        x = torch.tensor([[float(n.value % 7)] * 128 for n in batch[:64]])
+    for step in range(1, 121):
+        x = torch.tensor([[float(n.value % 7)] * 128 for n in nodes[step : step + 64]])
         loss = model(x).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        if step % args.every == 0:
+            gc.collect()
 
 
 if __name__ == "__main__":

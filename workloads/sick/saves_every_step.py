@@ -1,5 +1,5 @@
 # truth: checkpoint_stall
-# about: the whole model and the optimizer's state are written after every tenth small step
+# about: the whole model and the optimizer's state are written after every fifth step
 # also: logging_stall
 # cure: --every 1000
 # gain: run
@@ -13,7 +13,7 @@ import torch
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--every", type=int, default=5)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -21,9 +21,9 @@ def main():
         torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 2048), torch.nn.ReLU(),
         torch.nn.Linear(2048, 10),
     )  # fmt: skip
-    optimizer = torch.optim.Adam(model.parameters())
-    x = torch.randn(16, 512)
-    y = torch.randint(0, 10, (16,))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    x = torch.randn(64, 512)
+    y = torch.randint(0, 10, (64,))
     with tempfile.TemporaryDirectory() as folder:
         for step in range(1, 151):
             loss = torch.nn.functional.cross_entropy(model(x), y)
