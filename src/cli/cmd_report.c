@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "analyse/trials.h"
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -12,6 +13,7 @@
 #include "cli/rules.h"
 #include "cli/runs.h"
 #include "present/report/report.h"
+#include "store/list.h"
 
 struct report_options {
     const char *output, *rules;
@@ -124,6 +126,10 @@ int cmd_report(int argc, char **argv)
     int rc = report_build(run, &report);
     if (rc == 0)
         rc = report_diagnose(report, &thresholds);
+    if (rc == 0) {
+        rc = trial_enter(report, store_directory());
+        trials_recall(report, store_directory());
+    }
     if (rc < 0) {
         cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));
     } else if (output_open(&out, o.output)) {

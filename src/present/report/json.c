@@ -187,6 +187,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
     field_text(w, "verdict", r->verdict);
     field_text(w, "why", r->why);
     field_text(w, "next", r->next);
+    field_text(w, "since", r->since);
     field_text(w, "bound_by", bound_by(r));
     put_step_ms(w, &r->steps);
     if (r->optimizer_steps)

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analyse/trials.h"
 #include "base/parse.h"
 
 /* ---- Style ------------------------------------------------------------------------ */
@@ -76,6 +77,10 @@ int report_run_to_stream(const char *run_dir, const struct report_style *style,
         rc = report_build(run, &report);
     if (rc == 0 && style->thresholds)
         rc = report_diagnose(report, style->thresholds);
+    if (rc == 0 && style->store) {
+        rc = trial_enter(report, style->store);
+        trials_recall(report, style->store);
+    }
     if (rc == 0)
         rc = report_print(report, style, out);
     report_free(report);

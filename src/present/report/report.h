@@ -36,6 +36,7 @@ struct report_style {
     const char *ref;      /* what to call the run in commands; NULL: its id */
     size_t limit;         /* JSON: at most so many operations; 0 = no limit */
     const struct thresholds *thresholds; /* of the rules; NULL: the defaults */
+    const char *store; /* whose ledger is asked, and told of this run; NULL: none */
 };
 
 /* Fills in width (COLUMNS, else the terminal behind fd), color (a terminal, and not
