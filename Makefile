@@ -4,7 +4,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := all
-.PHONY: all python wheel demo test bench lint format fuzz soak install clean help
+.PHONY: all python wheel demo test bench diagnose lint format fuzz soak install clean help
 
 all: build/build.ninja ## build/sonde, build/libsonde.a, build/libsonde.so
 	@cmake --build --preset release
@@ -32,6 +32,9 @@ test: ## everything that must hold; ends with "N passed, N failed"
 
 bench: all ## what recording costs, beside its floor and its peers
 	@tools/bench
+
+diagnose: python ## score the diagnosis on workloads/ (DIAGNOSE="--repeats 5")
+	@tools/diagnose $(DIAGNOSE)
 
 lint: ## clang-format, clang-tidy, cppcheck, layers
 	@tools/lint

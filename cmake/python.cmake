@@ -47,6 +47,8 @@ add_custom_target(python)
 function(add_extension target include suffix folder)
     add_library(${target} MODULE ${extension_sources})
     target_include_directories(${target} SYSTEM PRIVATE ${include})
+    # For trace/loader_rows.h, a layout both sides share; code comes by public headers.
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
     # Nothing of ours is anybody else's business: the module's init function is exported.
     target_link_libraries(${target} PRIVATE sonde_static sonde_model)
     target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)

@@ -47,12 +47,23 @@ from ._sonde import (
 )
 
 if TYPE_CHECKING:
+    from ._bridges import from_chroma, from_mlflow, to_chroma
+    from ._experiments import (
+        Campaign,
+        Experiment,
+        campaign,
+        export_experiments,
+        log,
+        log_many,
+        search,
+    )
     from ._bench import BenchResult, bench, profile_code
     from ._model import (
         ProfilingContext,
         memory_breakdown,
         profile_backward,
         profile_forward,
+        profile_modes,
         profile_training_step,
     )
     from ._estimate import (
@@ -97,6 +108,16 @@ lightweight = Config.lightweight
 
 # Loaded when first used: most programs need none of them.
 _LATER = {
+    "Campaign": "_experiments",
+    "Experiment": "_experiments",
+    "campaign": "_experiments",
+    "export_experiments": "_experiments",
+    "log": "_experiments",
+    "log_many": "_experiments",
+    "search": "_experiments",
+    "from_chroma": "_bridges",
+    "from_mlflow": "_bridges",
+    "to_chroma": "_bridges",
     "BenchResult": "_bench",
     "bench": "_bench",
     "profile_code": "_bench",
@@ -106,6 +127,7 @@ _LATER = {
     "profile_forward": "_model",
     "profile_backward": "_model",
     "profile_training_step": "_model",
+    "profile_modes": "_model",
     "memory_breakdown": "_model",
     "ProfilingContext": "_model",
     **dict.fromkeys(

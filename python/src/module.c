@@ -325,9 +325,16 @@ static PyMethodDef methods[] = {
     { "step_end", py_step_end, METH_NOARGS, NULL },
     { "step_add", py_step_add, METH_O, NULL },
     { "step_cancel", py_step_cancel, METH_O, NULL },
+    { "watch_tensors", py_watch_tensors, METH_VARARGS, NULL },
+    { "device_start", py_device_start, METH_O, NULL },
+    { "device_flush", py_device_flush, METH_NOARGS, NULL },
+    { "device_stop", py_device_stop, METH_NOARGS, NULL },
+    { "watch_function", py_watch_function, METH_VARARGS, NULL },
     { "on_problem", py_on_problem, METH_O, NULL },
     { "module_zones", py_module_zones, METH_VARARGS, NULL },
     { "watch_modules", py_watch_modules, METH_O, NULL },
+    { "module_made", FUNCTION(py_module_made), KEYWORDS, NULL },
+    { "watch_range", py_watch_range, METH_VARARGS, NULL },
     { "module_counts", py_module_counts, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
@@ -357,7 +364,8 @@ PyMODINIT_FUNC PyInit__sonde(void)
         zones_init() < 0 || zone_init(module) < 0 || spans_init(module) < 0 ||
         profiled_init(module) < 0 || drive_init(module) < 0 ||
         operation_init(module) < 0 || watched_init(module) < 0 ||
-        ranges_init(module) < 0 || roots_init() < 0) {
+        ranges_init(module) < 0 || roots_init() < 0 || hook_init(module) < 0 ||
+        loaders_init(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

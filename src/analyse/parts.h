@@ -18,6 +18,9 @@ int components_sum(struct report *report);
 /* verdict.c: one sentence about where the time went or how it ended, and why. */
 int verdict_write(struct report *report);
 
+/* diagnosis.c: facts, findings, and the verdict over all. */
+int diagnosis_write(struct report *report);
+
 /* provenance.c: how each group of numbers came about. */
 int provenance_write(struct report *report);
 /* pyrows.c: … of what the Python layer saw; how many rows were filled. */

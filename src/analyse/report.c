@@ -152,7 +152,8 @@ static int add_run_values(struct report *r, const struct trace *trace)
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < trace_value_count(trace); i++) {
         const struct trace_value *v = trace_value(trace, i);
-        if (!v || v->kind == VALUE_ZONE)
+        if (!v || v->kind == VALUE_ZONE ||
+            (v->kind == VALUE_COUNTER && phase_of_device_counter(v->name)))
             continue;
         rc = op_value_merge(v->kind == VALUE_METRIC ? &r->metrics : &r->counters,
                             &r->arena, v);
@@ -336,6 +337,16 @@ static int reopen(struct report *r, size_t process, struct trace **ret_trace)
     return rc;
 }
 
+/* The program lives as long as its run; of others only their own file tells. */
+static int read_account(struct report *r, size_t process, const struct trace *trace)
+{
+    const struct report_process *p = &r->processes[process];
+    const bool is_program = p->pid == r->run->meta.pid;
+    const int64_t from = is_program && r->start_ns ? r->start_ns : p->start_ns;
+    const int rc = account_read(trace, from, p->end_ns, &r->account);
+    return rc < 0 ? rc : account_trend(&r->account, &r->series);
+}
+
 /* Zones that stand for a step of an optimizer say so by their category. */
 static uint64_t count_optimizer_steps(const struct trace *trace)
 {
@@ -364,6 +375,8 @@ static int read_steps(struct report *r, size_t process)
     rc = step_stats_read(trace, &r->steps);
     if (rc == 0 && step_series_read(trace, &r->series) < 0)
         note(r, r->processes[process].file, "the timeline cannot be read");
+    if (rc == 0)
+        rc = read_account(r, process, trace);
     trace_free(trace);
     return rc;
 }
@@ -451,6 +464,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = io_read(r);
     if (rc == 0)
+        rc = loaders_read(r);
+    if (rc == 0)
         rc = functions_read(r->run->dir,
                             r->run->meta.cpu_user_s + r->run->meta.cpu_system_s,
                             &r->arena, &r->hot);
@@ -461,7 +476,7 @@ static int derive(struct report *r)
     if (rc == 0)
         energy_read(r, &(struct energy_source){ next_series, &r->monitors });
     if (rc == 0)
-        rc = verdict_write(r);
+        rc = diagnosis_write(r);
     if (rc == 0)
         rc = provenance_write(r);
     return rc;
@@ -473,7 +488,7 @@ int report_build(const struct run *run, struct report **ret_report)
     if (!r)
         return -ENOMEM;
     r->run = run;
-    r->verdict = r->why = r->hot.why = "";
+    r->verdict = r->why = r->next = r->since = r->hot.why = "";
     r->main_process = SIZE_MAX;
     r->clock_error_ns = r->ns_per_tick = NAN;
     arena_init(&r->arena);
@@ -501,6 +516,7 @@ void report_free(struct report *report)
     op_table_release(&report->ops);
     step_stats_release(&report->steps);
     allocations_release(&report->allocations);
+    loaders_release(&report->loaders);
     free(report->processes);
     free(report->threads);
     free(report->monitors.series);
@@ -640,7 +656,8 @@ const char *report_state_words(const struct report *report, char *ret_text, size
         (void)snprintf(ret_text, len, "exit unknown%s", cause);
         break;
     case RUN_LEFT:
-        (void)snprintf(ret_text, len, report->run->meta.imported ? "imported" : "attached");
+        (void)snprintf(ret_text, len,
+                       report->run->meta.imported ? "imported" : "attached");
         break;
     }
     return ret_text;

@@ -12,13 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/account.h"
 #include "analyse/allocations.h"
 #include "analyse/functions.h"
 #include "analyse/io.h"
+#include "analyse/loaders.h"
 #include "analyse/monitors.h"
 #include "analyse/alerts.h"
 #include "analyse/hangs.h"
 #include "analyse/energy.h"
+#include "analyse/findings.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/pylayer.h"
@@ -102,6 +105,7 @@ struct report {
     size_t component_count;
     struct step_stats steps;
     struct step_series series;
+    struct step_account account; /* steady steps, and what was none */
     struct report_monitors monitors;
     struct py_profile python;
     struct py_layer layer;    /* what the Python layer told */
@@ -121,8 +125,14 @@ struct report {
     struct hang_report hangs;
     struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
-    struct io_report io;       /* files and sockets */
+    struct io_report io; /* files and sockets */
+    struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
+    const char *next;          /* what to do first; "" nothing */
+    const char *since;         /* what became of the last run's advice; "" nothing */
+    struct diagnosis diagnosis;
+    bool transforms_unknown; /* of the training loader */
+    double readers_ns;       /* time of those who load data; 0: the main thread does */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;
@@ -130,6 +140,9 @@ struct report {
 };
 
 int report_build(const struct run *run, struct report **ret_report);
+/* Finds what is wrong with it: fills in report->diagnosis, and the verdict where rules
+ * have one. report_build() did it with the defaults; again with other thresholds. */
+int report_diagnose(struct report *report, const struct thresholds *thresholds);
 void report_free(struct report *report);
 
 /* Seconds the run took; NaN when unknown. */

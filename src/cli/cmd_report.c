@@ -4,50 +4,70 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "analyse/trials.h"
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/report_html.h"
+#include "cli/rules.h"
 #include "cli/runs.h"
 #include "present/report/report.h"
+#include "store/list.h"
 
 struct report_options {
-    const char *output;
-    int format; /* enum report_format */
-    bool json, full, no_color;
+    const char *output, *rules;
+    int fail_on; /* index in `severities`; 0: never */
+    int format;  /* enum report_format */
+    bool json, full, no_color, unredacted;
     uint64_t min_time_ns, depth, width;
 };
 
 static const char *const formats[] = {
-    [REPORT_TEXT] = "text", [REPORT_JSON] = "json", [REPORT_CSV] = "csv", NULL
+    [REPORT_TEXT] = "text", [REPORT_JSON] = "json",         [REPORT_CSV] = "csv",
+    [REPORT_HTML] = "html", [REPORT_MARKDOWN] = "markdown", NULL
 };
+
+static const char *const severities[] = { "never", "low",      "medium",
+                                          "high",  "critical", NULL };
 
 #define FIELD(name) offsetof(struct report_options, name)
 
 static const struct option options[] = {
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
-      .help = "text, json, or csv (the operations)", .env = "SONDE_FORMAT",
-      .choices = formats },
+      .help = "text, json, csv (the operations), markdown, or html (one page with "
+              "everything)",
+      .env = "SONDE_FORMAT", .choices = formats },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
       .help = "write to FILE" },
     { "full", 0, OPTION_FLAG, FIELD(full), .help = "everything, not just one screen" },
+    { "rules", 0, OPTION_TEXT, FIELD(rules), .value = "SET",
+      .help = "judge by the set default or reference", .env = "SONDE_RULES" },
+    { "fail-on", 0, OPTION_CHOICE, FIELD(fail_on), .value = "SEVERITY",
+      .help = "exit 1 with a finding of at least low, medium, high or critical",
+      .choices = severities },
     { "min-time", 0, OPTION_DURATION, FIELD(min_time_ns), .value = "DURATION",
       .help = "sum up operations that took less" },
     { "depth", 0, OPTION_COUNT, FIELD(depth), .value = "N",
       .help = "sum up operations nested deeper than N" },
     { "width", 0, OPTION_COUNT, FIELD(width), .value = "N",
       .help = "columns, 60 to 200 (default: the terminal's)" },
+    { "unredacted", 0, OPTION_FLAG, FIELD(unredacted),
+      .help = "html: with home folders, names of people and machines, and what looks "
+              "like a secret" },
     { "no-color", 0, OPTION_FLAG, FIELD(no_color), .help = "no colour on a terminal" },
 };
 
 static const struct command command = {
     .verb = "report",
-    .usage = "[options] [RUN]",
+    .usage = "[options] [RUN…]",
     .summary = "where the time of a run went",
     .options = options,
     .option_count = sizeof options / sizeof *options,
-    .more = "RUN defaults to @last. The JSON follows schema sonde.report/1.\n",
+    .more = "RUN defaults to @last. The JSON follows schema sonde.report/1.\n"
+            "Several runs make one page that compares them:\n"
+            "  sonde report @1 @0 --format html -o both.html\n",
 };
 
 static void make_style(const struct report_options *o, const char *ref,
@@ -72,6 +92,16 @@ static void make_style(const struct report_options *o, const char *ref,
     *ret_style = style;
 }
 
+/* Whether a finding is as bad as the caller fears. */
+static bool is_failure(const struct report_options *o, const struct report *report)
+{
+    for (size_t i = 0; i < report->diagnosis.finding_count; i++)
+        if (o->fail_on > 0 &&
+            (int)report->diagnosis.findings[i].severity >= o->fail_on - 1)
+            return true;
+    return false;
+}
+
 int cmd_report(int argc, char **argv)
 {
     struct report_options o = { 0 };
@@ -80,21 +110,33 @@ int cmd_report(int argc, char **argv)
     struct report *report = NULL;
     const char *ref;
     int status;
-    if (!options_parse(&command, &argc, argv, &o, &status) ||
-        !cli_run_argument(&command, argc, argv, &ref, &status))
+    if (!options_parse(&command, &argc, argv, &o, &status))
         return status;
-    if (!cli_run_open(ref, &run))
+    if (o.format == REPORT_HTML && !o.json)
+        return report_html(&command, argc, argv, o.output, !o.unredacted);
+    if (!cli_run_argument(&command, argc, argv, &ref, &status))
+        return status;
+    struct thresholds thresholds;
+    if (!cli_thresholds(o.rules, &thresholds) || !cli_run_open(ref, &run))
         return CLI_FAILED;
     make_style(&o, ref, &style);
 
     status = CLI_FAILED;
     struct output out;
     int rc = report_build(run, &report);
+    if (rc == 0)
+        rc = report_diagnose(report, &thresholds);
+    if (rc == 0) {
+        rc = trial_enter(report, store_directory());
+        trials_recall(report, store_directory());
+    }
     if (rc < 0) {
         cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));
     } else if (output_open(&out, o.output)) {
         rc = report_print(report, &style, out.file);
         status = output_close(&out, rc, "the report") ? CLI_GOOD : CLI_FAILED;
+        if (status == CLI_GOOD && is_failure(&o, report))
+            status = CLI_NO;
     }
     report_free(report);
     run_free(run);

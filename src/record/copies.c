@@ -67,6 +67,11 @@ static const struct table table_here = {
     .monitor_stats = watch_stats,
     .alert_add = watch_alert_add,
     .alert_error = watch_alert_error,
+    .tables_open = layer_tables_open,
+    .tables_append = layer_tables_append,
+    .tables_row = layer_tables_row,
+    .tables_text = layer_tables_text,
+    .role = layer_role,
 };
 
 /* ---- Finding --------------------------------------------------------------------- */
@@ -276,6 +281,28 @@ static int silent_watch_stats(const char *m, const char *s,
     return -2;
 }
 
+static struct sonde_tables *silent_tables_open(const char *k,
+                                               const struct sonde_table *t, unsigned n)
+{
+    (void)k, (void)t, (void)n;
+    return NULL;
+}
+static void *silent_append(struct sonde_tables *t, unsigned n)
+{
+    (void)t, (void)n;
+    return NULL;
+}
+static void *silent_row(struct sonde_tables *t, unsigned n, uint32_t i)
+{
+    (void)t, (void)n, (void)i;
+    return NULL;
+}
+static uint32_t silent_tables_text(struct sonde_tables *t, const char *s)
+{
+    (void)t, (void)s;
+    return 0;
+}
+
 static const struct table *silent_table(void)
 {
     static const struct table t = {
@@ -310,6 +337,11 @@ static const struct table *silent_table(void)
         .monitor_stats = silent_watch_stats,
         .alert_add = silent_alert_add,
         .alert_error = silent_alert_error,
+        .tables_open = silent_tables_open,
+        .tables_append = silent_append,
+        .tables_row = silent_row,
+        .tables_text = silent_tables_text,
+        .role = silent_text,
     };
     return &t;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <sonde/sonde.h>
+#include <sonde/tables.h>
 
 #include "record/recorder.h"
 
@@ -51,6 +52,13 @@ struct table {
     int (*alert_add)(const char *expression,
                      void (*fn)(const struct sonde_alert *alert, void *arg), void *arg);
     const char *(*alert_error)(void);
+    struct sonde_tables *(*tables_open)(const char *kind,
+                                        const struct sonde_table *tables,
+                                        unsigned count);
+    void *(*tables_append)(struct sonde_tables *tables, unsigned table);
+    void *(*tables_row)(struct sonde_tables *tables, unsigned table, uint32_t index);
+    uint32_t (*tables_text)(struct sonde_tables *tables, const char *text);
+    void (*role)(const char *role);
 };
 
 /* The recorder of this process: ours or another copy's. Never NULL. Also points this
@@ -86,6 +94,14 @@ void record_pause(int paused);
 int record_recording(void);
 uint64_t record_lost(void);
 uint64_t record_steps(void); /* begun in this process so far */
+
+/* layers.c: files of tables and a role for layers above. */
+struct sonde_tables *layer_tables_open(const char *kind,
+                                       const struct sonde_table *given, unsigned count);
+void *layer_tables_append(struct sonde_tables *t, unsigned table);
+void *layer_tables_row(struct sonde_tables *t, unsigned table, uint32_t index);
+uint32_t layer_tables_text(struct sonde_tables *t, const char *text);
+void layer_role(const char *role);
 
 /* capture/monitor/watch.c: a program that watches itself. */
 int watch_start(uint64_t interval_ns);

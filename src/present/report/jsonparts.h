@@ -34,6 +34,10 @@ void fields_of_hangs(struct json_writer *w, const struct report *r);
 void fields_of_training(struct json_writer *w, const struct report *r);
 void fields_of_software(struct json_writer *w, const struct report *r);
 
+/* jsonranks.c: the processes that are ranks of one job, and how many it has. */
+void fields_of_ranks(struct json_writer *w, const struct report *r);
+int world_size_of(const struct report *r);
+
 /* jsonops.c: operations, components, steps over time, counters. */
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);
@@ -56,6 +60,12 @@ void fields_of_untraced(struct json_writer *w, const struct report *r);
 
 /* jsonio.c: files and sockets. */
 void fields_of_io(struct json_writer *w, const struct report *r);
+
+/* findings.c: bottlenecks, recommendations, rules; account. */
+void fields_of_findings(struct json_writer *w, const struct report *r);
+void fields_of_account(struct json_writer *w, const struct report *r);
+/* jsonloaders.c */
+void fields_of_loaders(struct json_writer *w, const struct report *r);
 
 /* functions.c: functions and lines, with the totals of sampling. */
 void fields_of_functions(struct json_writer *w, const struct report *r);

@@ -273,18 +273,23 @@ static size_t piece_length(const char *text)
 void page_paragraph(struct page *page, const char *label, enum page_color color,
                     const char *text)
 {
-    const size_t width = (size_t)page->width;
-    size_t at = LABEL_COLUMNS;
     put_label(page, label, color);
+    page_wrapped(page, LABEL_COLUMNS, text);
+}
+
+void page_wrapped(struct page *page, size_t indent, const char *text)
+{
+    const size_t width = (size_t)page->width;
+    size_t at = indent;
     for (const char *p = text; *p;) {
         const size_t len = piece_length(p);
         char *word = strndup(p, len);
         const size_t wide = word ? text_columns(word) : 0;
-        if (at > LABEL_COLUMNS && at + 1 + wide > width) {
+        if (at > indent && at + 1 + wide > width) {
             page_puts(page, PLAIN, "\n");
-            page_fill(page, LABEL_COLUMNS);
-            at = LABEL_COLUMNS;
-        } else if (at > LABEL_COLUMNS) {
+            page_fill(page, indent);
+            at = indent;
+        } else if (at > indent) {
             page_puts(page, PLAIN, " ");
             at++;
         }
@@ -387,6 +392,22 @@ void page_sparkline(struct page *page, const double *values, size_t count,
         const double height = fmin(fmax(mean / top * 8, 0), 8);
         const long level = isfinite(height) ? lround(height) - 1 : 0;
         buf_puts(&line, levels[level < 0 ? 0 : level]);
+    }
+    page_puts(page, CYAN, line.data);
+    buf_release(&line);
+}
+
+void page_histogram(struct page *page, const double *counts, size_t columns)
+{
+    static const char *const levels[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    struct buf line = BUF_INIT;
+    double top = 0;
+    for (size_t i = 0; i < columns; i++)
+        top = fmax(top, counts[i]);
+    for (size_t i = 0; i < columns; i++) {
+        const double height = counts[i] > 0 && top > 0 ? sqrt(counts[i] / top) * 8 : 0;
+        const long level = isfinite(height) ? lround(height) : 0;
+        buf_puts(&line, levels[counts[i] > 0 && level < 1 ? 1 : level > 8 ? 8 : level]);
     }
     page_puts(page, CYAN, line.data);
     buf_release(&line);

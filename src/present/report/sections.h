@@ -18,8 +18,12 @@ struct limits {
 void section_head(struct page *page, const struct report *r);
 void section_verdict(struct page *page, const struct report *r);
 void section_steps(struct page *page, const struct report *r);
+/* training.c */
+void section_training(struct page *page, const struct report *r);
 void section_phases(struct page *page, const struct report *r,
                     const struct limits *limits);
+/* loadersection.c: the first few data loaders; all in the full report. */
+void section_loaders(struct page *page, const struct report *r, bool full);
 /* iotable.c */
 void section_io(struct page *page, const struct report *r, const struct limits *limits);
 void section_end(struct page *page, const struct report *r,
@@ -35,6 +39,11 @@ void section_notes(struct page *page, const struct report *r,
                    const struct limits *limits);
 void section_trust(struct page *page, const struct report *r,
                    const struct report_style *style);
+
+/* findings.c: what to do first; what is wrong; the parts of the run. */
+void section_next(struct page *page, const struct report *r);
+void section_findings(struct page *page, const struct report *r, bool full);
+void section_account(struct page *page, const struct report *r);
 
 /* hangs.c: one line per process, per thread in the full report. */
 void section_hangs(struct page *page, const struct report *r, bool full);

@@ -1,0 +1,92 @@
+"""What a sample is called, and how large a batch is.
+
+Asked for the few slowest samples and once a batch (fewer where batches are quick).
+Properties of the program are not read: they may do anything.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Optional
+
+_LISTS = (
+    "samples",
+    "imgs",
+    "image_paths",
+    "img_paths",
+    "paths",
+    "files",
+    "filenames",
+    "file_list",
+    "images",
+)
+_LONGEST = 512
+_DEEPEST = 4
+
+
+def _fields(o: Any) -> dict:
+    fields = getattr(o, "__dict__", None)
+    return fields if type(fields) is dict else {}
+
+
+def _as_path(entry: Any) -> str:
+    if isinstance(entry, (tuple, list)) and entry:
+        entry = entry[0]
+    if isinstance(entry, os.PathLike):
+        entry = os.fspath(entry)
+    return entry[-_LONGEST:] if isinstance(entry, str) else ""
+
+
+def path_of(dataset: Any, index: int) -> str:
+    fields = _fields(dataset)
+    for name in _LISTS:
+        entries = fields.get(name)
+        if type(entries) in (list, tuple) and -len(entries) <= index < len(entries):
+            path = _as_path(entries[index])
+            if path:
+                return path
+    return ""
+
+
+def describe(dataset: Any, index: Any) -> Optional[tuple]:
+    """(index in the data set under any Subset, path or "")."""
+    if index is None:
+        return None
+    index = int(index)
+    for _ in range(_DEEPEST):
+        fields = _fields(dataset)
+        indices, inner = fields.get("indices"), fields.get("dataset")
+        if inner is None or not isinstance(indices, (list, tuple, range)):
+            break
+        dataset, index = inner, int(indices[index])
+    return index, path_of(dataset, index)
+
+
+def bytes_of(torch: Any) -> Callable[[Any], int]:
+    """A function that adds up tensors and arrays of a batch; -1: none is in it."""
+    tensor = torch.Tensor
+    most = 64  # things looked at: a batch of strings is not worth walking
+
+    def walk(o: Any, left: list) -> int:
+        left[0] -= 1
+        if left[0] < 0:
+            return 0
+        if isinstance(o, tensor):
+            left[1] += 1
+            return int(o.element_size() * o.nelement())
+        if isinstance(o, (list, tuple)):
+            return sum(walk(x, left) for x in o)
+        if isinstance(o, dict):
+            return sum(walk(x, left) for x in o.values())
+        size = getattr(o, "nbytes", None)
+        if isinstance(size, int):
+            left[1] += 1
+            return size
+        return 0
+
+    def bytes_in(batch: Any) -> int:
+        left = [most, 0]
+        total = walk(batch, left)
+        return total if left[1] and left[0] >= 0 else -1
+
+    return bytes_in

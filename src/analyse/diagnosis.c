@@ -1,0 +1,123 @@
+/* diagnosis.c: from a run to what is wrong with it.
+ *
+ * Facts, rules, then the verdict: how the run ended when it ended badly, else the first
+ * finding, else where the time went.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyse/facts.h"
+#include "analyse/parts.h"
+#include "analyse/thresholds.h"
+#include "base/buf.h"
+
+/* Runs that died have another story to tell first. */
+static bool ended_badly(const struct report *r)
+{
+    return r->state == RUN_KILLED || r->state == RUN_FAILED || r->state == RUN_UNKNOWN;
+}
+
+static int set_text(struct report *r, const char **text, const struct buf *b)
+{
+    const char *copy = b->error ? NULL : arena_strdup(&r->arena, b->data);
+    if (!copy)
+        return -ENOMEM;
+    *text = copy;
+    return 0;
+}
+
+static int put_verdict(struct report *r, const struct finding *f)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s. %s", f->title, f->description);
+    const int rc = set_text(r, &r->verdict, &b);
+    buf_release(&b);
+    return rc;
+}
+
+static void put_value(struct buf *b, const struct finding_evidence *e)
+{
+    char name[64];
+    size_t i = 0;
+    for (; e->metric[i] && i + 1 < sizeof name; i++)
+        name[i] = e->metric[i] == '_' ? ' ' : e->metric[i];
+    name[i] = '\0';
+    if (strcmp(e->unit, "share") == 0)
+        buf_printf(b, "%s %.0f %%", name, 100 * e->value);
+    else if (strcmp(e->unit, "1") == 0)
+        buf_printf(b, "%s %.4g", name, e->value);
+    else
+        buf_printf(b, "%s %.3g %s", name, e->value, e->unit);
+}
+
+/* What the first finding rests on: what it says lies behind it, and its numbers. */
+static int put_why(struct report *r, const struct finding *f)
+{
+    enum { SHOWN = 5 };
+    struct buf b = BUF_INIT;
+    for (size_t i = 0; i < f->because_count; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "Because of ", f->because[i]);
+    if (f->because_count)
+        buf_puts(&b, ". ");
+    for (size_t i = 0; i < f->evidence_count && i < SHOWN; i++) {
+        if (i)
+            buf_puts(&b, " · ");
+        put_value(&b, &f->evidence[i]);
+    }
+    const int rc = set_text(r, &r->why, &b);
+    buf_release(&b);
+    return rc;
+}
+
+static int put_next(struct report *r, const struct finding *f)
+{
+    struct buf b = BUF_INIT;
+    buf_puts(&b, f->recommendation);
+    if (f->gain.mid >= 0.01) {
+        const double ms = r->account.median_ns / 1e6;
+        buf_printf(&b, ". Predicted: %.0f–%.0f %% less time", 100 * f->gain.low,
+                   100 * f->gain.high);
+        if (ms > 0)
+            buf_printf(&b, " per step (%.3g → %.3g–%.3g ms)", ms,
+                       ms * (1 - f->gain.high), ms * (1 - f->gain.low));
+    }
+    const int rc = set_text(r, &r->next, &b);
+    buf_release(&b);
+    return rc;
+}
+
+static int speak(struct report *r)
+{
+    const struct diagnosis *d = &r->diagnosis;
+    r->next = "";
+    int rc = verdict_write(r);
+    if (rc < 0 || d->finding_count == 0)
+        return rc;
+    const struct finding *first = &d->findings[0];
+    if (!ended_badly(r) && first->severity > SEVERITY_LOW) {
+        rc = put_verdict(r, first);
+        if (rc == 0)
+            rc = put_why(r, first);
+    }
+    const bool worth = first->severity > SEVERITY_LOW || !first->symptom;
+    return rc < 0 || !worth ? rc : put_next(r, first);
+}
+
+int report_diagnose(struct report *r, const struct thresholds *thresholds)
+{
+    struct facts *facts = arena_alloc(&r->arena, sizeof *facts);
+    if (!facts)
+        return -ENOMEM;
+    int rc = facts_read(r, facts);
+    if (rc == 0)
+        rc = findings_make(facts, thresholds, &r->arena, &r->diagnosis);
+    return rc < 0 ? rc : speak(r);
+}
+
+int diagnosis_write(struct report *r)
+{
+    struct thresholds t;
+    thresholds_init(&t);
+    return report_diagnose(r, &t);
+}

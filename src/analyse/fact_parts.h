@@ -1,0 +1,23 @@
+/* fact_parts.h: who reads which facts. Private to analyse/. */
+#ifndef SONDE_ANALYSE_FACT_PARTS_H
+#define SONDE_ANALYSE_FACT_PARTS_H
+
+#include "analyse/facts.h"
+#include "base/buf.h"
+
+struct report;
+
+void facts_of_time(struct report *report, struct facts *facts);
+void facts_of_loader(struct report *report, struct facts *facts);
+void facts_of_machine(struct report *report, struct facts *facts);
+void facts_of_memory(struct report *report, struct facts *facts);
+void facts_of_files(struct report *report, struct facts *facts);
+void facts_of_python(struct report *report, struct facts *facts);
+void facts_of_native(struct report *report, struct facts *facts);
+void facts_of_cards(struct report *report, struct facts *facts);
+
+/* Keeps a text as a place; an empty one, or want of memory, leaves it unknown. */
+void fact_place(struct report *report, struct facts *facts, enum fact_place place,
+                const struct buf *text);
+
+#endif

@@ -1,0 +1,64 @@
+/* fact_series.c: see fact_series.h. */
+#include "analyse/fact_series.h"
+
+#include <math.h>
+
+#include "analyse/report.h"
+#include "num/trend.h"
+
+enum { LEAST_POINTS = 6, POINTS_MAX = 256 };
+
+double steady_from_s(const struct report *r)
+{
+    const struct step_account *a = &r->account;
+    return a->known && !a->partial ? (a->startup_ns + a->warmup_ns) / 1e9 : 0;
+}
+
+double steady_mean(const struct report *r, const char *metric, const char *subject)
+{
+    const struct report_series *s = monitors_find(&r->monitors, metric, subject);
+    const double from = steady_from_s(r);
+    double sum = 0;
+    size_t n = 0;
+    if (!s)
+        return NAN;
+    for (size_t i = 0; i < s->point_count; i++)
+        if (s->points[i].t_s >= from) {
+            sum += s->points[i].mean;
+            n++;
+        }
+    return n >= 3 ? sum / (double)n : s->avg;
+}
+
+/* Medians of quarters: one odd sample must not decide. */
+static double quarter(const double *y, size_t n, size_t number)
+{
+    double part[POINTS_MAX];
+    size_t count = 0;
+    for (size_t i = number * n / 4; i < (number + 1) * n / 4; i++)
+        part[count++] = y[i];
+    return median_of(part, count);
+}
+
+struct growth series_growth(const struct report *r, const struct report_series *s)
+{
+    struct growth g = { NAN, NAN, NAN, NAN };
+    double x[POINTS_MAX], y[POINTS_MAX];
+    struct trend t;
+    size_t n = 0;
+    const double from = steady_from_s(r);
+    for (size_t i = 0; s && i < s->point_count && n < POINTS_MAX; i++)
+        if (s->points[i].t_s >= from) {
+            x[n] = s->points[i].t_s;
+            y[n++] = s->points[i].mean;
+        }
+    if (n < LEAST_POINTS || trend_fit(x, y, n, 0.95, &t) < 0)
+        return g;
+    g.per_s = t.slope;
+    g.low_per_s = t.low;
+    g.total = t.slope * (x[n - 1] - x[0]);
+    const double first = quarter(y, n, 1) - quarter(y, n, 0);
+    const double second = quarter(y, n, 3) - quarter(y, n, 2);
+    g.late = first > 0 ? second / first : second > 0 ? INFINITY : NAN;
+    return g;
+}

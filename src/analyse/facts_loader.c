@@ -1,0 +1,290 @@
+/* facts_loader.c: facts about the training loader, and the model of it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyse/fact_parts.h"
+#include "analyse/fact_series.h"
+#include "analyse/loaders.h"
+#include "analyse/report.h"
+#include "analyse/whatif.h"
+#include "base/files.h"
+
+static const double MIB = 1 << 20;
+
+/* The one whose fetches are the steps; else the one that was fetched from most. */
+static const struct loader *training(const struct loader_report *all)
+{
+    const struct loader *best = NULL;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct loader *l = &all->list[i];
+        if (!best || l->training > best->training ||
+            (l->training == best->training && l->batches > best->batches))
+            best = l;
+    }
+    return best;
+}
+
+static double mean_of(const struct loader_times *t)
+{
+    return t->d.count ? t->d.mean : NAN;
+}
+
+/* ---- The model ------------------------------------------------------------------------ */
+
+/* CPU of the main process in a step, without what it spends on making batches. */
+static double compute_cpu(const struct report *r, const struct loader *l,
+                          double step_ns, double make_cpu)
+{
+    char pid[16];
+    (void)snprintf(pid, sizeof pid, "%u", l->pid);
+    const double cores = steady_mean(r, "cpu", pid) / 100;
+    const double all = cores * step_ns;
+    return l->num_workers > 0 || isnan(make_cpu) ? all : fmax(all - make_cpu, 0);
+}
+
+/* Where there are more workers than cores, what a worker does not compute it waits for a
+ * core: with fewer of them it would not. */
+static double own_make(const struct loader *l, double cores, double make, double cpu)
+{
+    const bool crowded = l->num_workers + 1 > cores && cpu >= 0.3 * make;
+    return crowded ? fmin(make, 1.05 * cpu) : make;
+}
+
+static double transform_of(const struct loader *l)
+{
+    double share = 0;
+    for (size_t i = 0; i < l->transform_count; i++)
+        share += isnan(l->transforms[i].share) ? 0 : l->transforms[i].share;
+    return l->transform_count ? fmin(share, 1) : NAN;
+}
+
+static void fill_pipeline(const struct report *r, const struct loader *l,
+                          struct pipeline *p)
+{
+    const double step = r->account.known ? r->account.mean_ns
+                                         : mean_of(&l->fetch) + mean_of(&l->consume);
+    const double make = mean_of(&l->make);
+    const double cpu = mean_of(&l->make_cpu);
+    const double cores = r->run->meta.cores;
+    *p = (struct pipeline){
+        .known = make > 0 && step > 0 && cores > 0,
+        .workers = l->num_workers,
+        .prefetch = l->prefetch_factor >= 1 ? l->prefetch_factor : 2,
+        .cores = cores,
+        .step_ns = step,
+        .compute_ns = fmax(step - mean_of(&l->fetch), 0),
+        .compute_cpu_ns = compute_cpu(r, l, step, cpu),
+        .make_ns = own_make(l, cores, make, cpu),
+        .make_cpu_ns = cpu,
+        .transform_share = transform_of(l),
+        .ship_ns = l->num_workers > 0 ? mean_of(&l->pickle) : NAN,
+        .receive_ns = l->num_workers > 0 ? mean_of(&l->receive) : NAN,
+        .batch_mb = l->batch_bytes.count ? l->batch_bytes.mean / MIB : NAN,
+        .make = l->make.d.count ? &l->make.d : NULL,
+    };
+    if (isnan(p->compute_ns))
+        p->compute_ns = mean_of(&l->consume);
+    p->known = p->known && p->compute_ns >= 0;
+}
+
+void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
+{
+    const struct loader *l = training(&report->loaders);
+    *ret_pipeline = (struct pipeline){ .known = false };
+    if (l)
+        fill_pipeline(report, l, ret_pipeline);
+}
+
+static void set_model(const struct pipeline *p, struct facts *f)
+{
+    if (!p->known)
+        return;
+    const struct settings best = whatif_best(p);
+    struct settings half = whatif_now(p);
+    f->v[FACT_WORKERS_BEST] = best.workers;
+    const struct forecast with_best = whatif_predict(p, &best);
+    f->v[FACT_WORKERS_GAIN] = fmax(1 - with_best.step_ns / p->step_ns, 0);
+    f->v[FACT_WORKERS_GAIN_LOW] = fmax(1 - with_best.high_ns / p->step_ns, 0);
+    f->v[FACT_WORKERS_GAIN_HIGH] = fmax(1 - with_best.low_ns / p->step_ns, 0);
+    half.workers = (half.workers + 1) / 2;
+    if (p->workers >= 2)
+        f->v[FACT_FEWER_WORKERS_LOSS] = whatif_predict(p, &half).step_ns / p->step_ns -
+                                        1;
+}
+
+/* ---- Samples ------------------------------------------------------------------------- */
+
+/* Share of the time that goes into what samples take beyond four medians. */
+static double tail_share(const struct distribution *d, double median)
+{
+    enum { POINTS = 1000 };
+    double beyond = 0;
+    double all = 0;
+    for (int i = 0; i < POINTS; i++) {
+        const double ns = distribution_quantile(d, (i + 0.5) / POINTS);
+        beyond += fmax(ns - 4 * median, 0);
+        all += ns;
+    }
+    return all > 0 ? beyond / all : NAN;
+}
+
+/* How much longer than it computes a process would like to: it also waits for a core,
+ * and that is no waiting for data. */
+static double wants_cpu(const struct report *r, uint32_t pid)
+{
+    char subject[16];
+    (void)snprintf(subject, sizeof subject, "%u", pid);
+    const double cpu = steady_mean(r, "cpu", subject);
+    const double delay = steady_mean(r, "run_delay", subject);
+    return cpu > 1 && delay > 0 ? (cpu + delay) / cpu : 1;
+}
+
+static double starvation(const struct report *r, const struct loader *l)
+{
+    double sum = 0;
+    if (l->worker_count == 0)
+        return wants_cpu(r, l->pid);
+    for (size_t i = 0; i < l->worker_count; i++)
+        sum += wants_cpu(r, l->workers[i].pid);
+    return sum / (double)l->worker_count;
+}
+
+/* Share of the makers' time in which they could have run and had no core: on a busy
+ * machine that makes tails which are nobody's samples. */
+static double waits_for_core(const struct report *r, const struct loader *l)
+{
+    const double wants = starvation(r, l);
+    return 1 - 1 / wants;
+}
+
+static void set_samples(const struct report *r, const struct loader *l, struct facts *f)
+{
+    const struct distribution *d = &l->sample.d;
+    const double make = mean_of(&l->make);
+    f->v[FACT_SAMPLE_MS] = mean_of(&l->sample) / 1e6;
+    f->v[FACT_BATCH_MS] = make / 1e6;
+    const double cpu = l->sample_cpu.d.count
+                           ? mean_of(&l->sample_cpu) / mean_of(&l->sample)
+                           : mean_of(&l->make_cpu) / make;
+    f->v[FACT_SAMPLE_CPU_SHARE] = fmin(cpu * starvation(r, l), 1);
+    if (d->count >= 100) {
+        const double median = distribution_quantile(d, 0.5);
+        f->v[FACT_SAMPLE_TAIL] = distribution_quantile(d, 0.99) / median;
+        f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(
+            tail_share(d, median) - waits_for_core(r, l), 0);
+    }
+    if (l->collate.d.count && make > 0)
+        f->v[FACT_COLLATE_OF_BATCH] = mean_of(&l->collate) / make;
+    const double transform = transform_of(l);
+    /* Without a list of transforms the work on a sample is all that is known. */
+    const double rest = 1 - (l->collate.d.count ? f->v[FACT_COLLATE_OF_BATCH] : 0);
+    f->v[FACT_TRANSFORM_OF_SAMPLE] = isnan(transform)
+                                         ? f->v[FACT_SAMPLE_CPU_SHARE] * rest
+                                         : transform;
+}
+
+/* ---- Workers --------------------------------------------------------------------------- */
+
+/* What a worker got of its own beyond its first quarter of life: until then it warms up. */
+static double private_growth(const struct report *r, uint32_t pid, double *ret_last)
+{
+    char subject[16];
+    (void)snprintf(subject, sizeof subject, "%u", pid);
+    const struct report_series *s = monitors_find(&r->monitors, "rss_private", subject);
+    if (!s || s->point_count < 3)
+        return NAN;
+    *ret_last = s->points[s->point_count - 1].mean;
+    return *ret_last - s->points[s->point_count / 4].mean;
+}
+
+static void set_workers(struct report *r, const struct loader *l, struct facts *f)
+{
+    double busy = 0, alive = 0, growth = 0, last = 0, own = 0;
+    size_t watched = 0;
+    for (size_t i = 0; i < l->worker_count; i++) {
+        const struct loader_worker *w = &l->workers[i];
+        busy += w->busy_s;
+        alive += w->alive_s;
+        const double g = private_growth(r, w->pid, &last);
+        if (isnan(g))
+            continue;
+        growth += fmax(g, 0);
+        own += last;
+        watched++;
+    }
+    if (alive > 0)
+        f->v[FACT_WORKER_BUSY_SHARE] = busy / alive;
+    if (watched) {
+        f->v[FACT_WORKER_GROWTH_MB] = growth;
+        f->v[FACT_WORKER_PRIVATE_MB] = own;
+    }
+    r->readers_ns = busy * 1e9;
+}
+
+/* The first batch of an epoch waits for the workers to start. */
+static void set_epochs(const struct report *r, const struct loader *l, struct facts *f)
+{
+    const double usual = l->fetch.d.count ? l->fetch.d.mean / 1e9 : 0;
+    double all = 0, changes = 0;
+    /* Workers that are not kept are also ended between two epochs. */
+    if (l->num_workers > 0 && !l->persistent_workers && l->epochs > 1)
+        changes = r->account.between_idle_ns / 1e9;
+    for (size_t i = 0; i < l->epoch_count; i++) {
+        const double lost = l->epoch_list[i].first_batch_s - usual;
+        if (!(lost > 0))
+            continue;
+        all += lost;
+        changes += i > 0 ? lost : 0;
+    }
+    const double loop_s = account_loop_ns(&r->account) / 1e9;
+    const double wall_s = loop_s > 0 ? loop_s : report_duration_s(r);
+    f->v[FACT_EPOCHS] = (double)l->epochs;
+    if (l->num_workers > 0)
+        f->v[FACT_WORKER_START_S] = all;
+    if (wall_s > 0 && l->epoch_count >= 2)
+        f->v[FACT_EPOCH_SHARE] = changes / wall_s;
+}
+
+/* ---- All of it --------------------------------------------------------------------------- */
+
+static void set_places(struct report *r, const struct loader *l, struct facts *f)
+{
+    struct buf b = BUF_INIT;
+    if (l->file[0] && l->line > 0)
+        buf_printf(&b, "%s:%d", path_base(l->file), l->line);
+    fact_place(r, f, PLACE_LOADER, &b);
+    buf_clear(&b);
+    buf_puts(&b, l->dataset);
+    fact_place(r, f, PLACE_DATASET, &b);
+    if (b.len)
+        buf_puts(&b, "'s attributes");
+    fact_place(r, f, PLACE_OBJECT, &b);
+    buf_release(&b);
+}
+
+void facts_of_loader(struct report *r, struct facts *f)
+{
+    const struct loader *l = training(&r->loaders);
+    struct pipeline p;
+    if (!l)
+        return;
+    f->v[FACT_WORKERS] = l->num_workers;
+    if (l->num_workers > 0)
+        f->v[FACT_PREFETCH] = l->prefetch_factor;
+    f->v[FACT_PERSISTENT] = l->persistent_workers;
+    f->v[FACT_PIN_MEMORY] = l->pin_memory;
+    f->v[FACT_BATCH_SIZE] = l->batch_samples.count ? l->batch_samples.mean
+                                                   : l->batch_size;
+    if (l->batch_bytes.count)
+        f->v[FACT_BATCH_MB] = l->batch_bytes.mean / MIB;
+    if (l->num_workers > 0)
+        f->v[FACT_QUEUE_EMPTY_SHARE] = 1 - l->ready_share;
+    set_samples(r, l, f);
+    r->transforms_unknown = l->transform_count == 0;
+    set_workers(r, l, f);
+    set_epochs(r, l, f);
+    set_places(r, l, f);
+    fill_pipeline(r, l, &p);
+    set_model(&p, f);
+}

@@ -1,0 +1,53 @@
+/* facts_machine.c: facts about processors, from the monitors. */
+#include <math.h>
+
+#include "analyse/fact_parts.h"
+#include "analyse/fact_series.h"
+#include "analyse/report.h"
+
+static void set_cores(struct report *r, struct facts *f)
+{
+    const double cores = r->run->meta.cores;
+    const double used = report_cpu_percent(r) / 100;
+    const double all = steady_mean(r, "cpu_system", "") / 100;
+    const double own = steady_mean(r, "cpu", "") / 100;
+    f->v[FACT_CPU_CORES] = isnan(own) ? used : own;
+    if (!(cores > 0))
+        return;
+    f->v[FACT_CORES] = cores;
+    f->v[FACT_SYSTEM_BUSY] = all / cores;
+    f->v[FACT_IDLE_CORES] = fmax(cores - all, 0);
+    if (isnan(all))
+        f->v[FACT_IDLE_CORES] = NAN;
+    f->v[FACT_FOREIGN_CORES] = all >= own ? all - own : isnan(all - own) ? NAN : 0;
+    f->v[FACT_RUNNABLE] = steady_mean(r, "runnable", "") / cores;
+}
+
+static void set_busy_threads(struct report *r, struct facts *f)
+{
+    const double waiting = steady_mean(r, "run_delay", "") / 100;
+    f->v[FACT_BUSY_THREADS] = f->v[FACT_CPU_CORES] + waiting;
+}
+
+static void set_limits(struct report *r, struct facts *f)
+{
+    f->v[FACT_CPU_LIMIT] = steady_mean(r, "cgroup_cpu_limit", "") / 100;
+    f->v[FACT_THROTTLED_PERIODS] = steady_mean(r, "cgroup_throttled", "") / 100;
+    /* Per group of threads: with several cores it may be more than all the time. */
+    f->v[FACT_THROTTLED_SHARE] = steady_mean(r, "cgroup_throttled_time", "") / 100;
+    if (f->v[FACT_THROTTLED_SHARE] > 0 && f->v[FACT_CORES] > 1)
+        f->v[FACT_THROTTLED_SHARE] = fmin(f->v[FACT_THROTTLED_SHARE], 1);
+}
+
+void facts_of_machine(struct report *r, struct facts *f)
+{
+    set_cores(r, f);
+    set_busy_threads(r, f);
+    set_limits(r, f);
+    f->v[FACT_IOWAIT_SHARE] = fmin(steady_mean(r, "cpu_iowait", "") / 100, 1);
+    f->v[FACT_IO_PRESSURE] = steady_mean(r, "pressure_io_full", "") / 100;
+    f->v[FACT_CPU_PRESSURE] = steady_mean(r, "pressure_cpu", "") / 100;
+    f->v[FACT_MEMORY_PRESSURE] = steady_mean(r, "pressure_memory", "") / 100;
+    f->v[FACT_THREADS] = steady_mean(r, "threads", "");
+    f->v[FACT_SWITCHES] = steady_mean(r, "context_switches", "");
+}

@@ -1,0 +1,137 @@
+/* facts_native.c: facts from sampled native stacks: which kind of code the CPU time is
+ * in, told by the names of functions and libraries. */
+#include <math.h>
+#include <string.h>
+
+#include "analyse/fact_parts.h"
+#include "analyse/report.h"
+#include "base/files.h"
+
+/* Fewer samples say little. */
+enum { LEAST_SAMPLES = 100 };
+
+static bool has(const char *text, const char *part)
+{
+    return strstr(text, part) != NULL;
+}
+
+static bool is_reference_blas(const struct hot_function *h)
+{
+    const char *base = path_base(h->module);
+    return (strncmp(base, "libblas.so", 10) == 0 ||
+            strncmp(base, "libcblas.so", 11) == 0 ||
+            strncmp(base, "librefblas", 10) == 0) &&
+           !has(h->module, "openblas") && !has(h->module, "atlas") &&
+           !has(h->module, "blis") && !has(h->module, "mkl");
+}
+
+static bool is_double(const struct hot_function *h)
+{
+    static const char *const names[] = { "dgemm", "dgemv", "dsyrk",   "dtrsm",  "dger_",
+                                         "ddot",  "daxpy", "<double", "double>" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (has(h->name, names[i]))
+            return true;
+    return false;
+}
+
+static bool is_kernel(const struct hot_function *h)
+{
+    static const char *const names[] = { "gemm",    "gemv",   "conv",   "vectorized",
+                                         "_kernel", "im2col", "mkldnn", "cpu_kernel",
+                                         "vec::",   "sdot",   "saxpy",  "softmax" };
+    static const char *const modules[] = { "libopenblas", "libblas", "libmkl",
+                                           "libdnnl",     "libblis", "libgomp",
+                                           "libiomp",     "libatlas" };
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        if (has(h->module, modules[i]))
+            return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (has(h->name, names[i]))
+            return true;
+    return false;
+}
+
+static bool is_spin(const struct hot_function *h)
+{
+    return has(h->name, "gomp_barrier") || has(h->name, "gomp_team_barrier") ||
+           has(h->name, "gomp_team_end") || has(h->name, "do_spin") ||
+           has(h->name, "do_wait") || has(h->name, "sched_yield") ||
+           has(h->name, "blas_thread_server");
+}
+
+static bool is_allocator(const struct hot_function *h)
+{
+    static const char *const names[] = {
+        "malloc",        "_int_malloc",   "_int_free",
+        "free",          "cfree",         "realloc",
+        "calloc",        "_int_realloc",  "malloc_consolidate",
+        "unlink_chunk",  "sysmalloc",     "systrim",
+        "munmap",        "__munmap",      "mmap",
+        "mmap64",        "madvise",       "posix_memalign",
+        "_int_memalign", "aligned_alloc", "brk",
+        "sbrk",          "je_malloc",     "tc_malloc",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(h->name, names[i]) == 0)
+            return true;
+    return has(h->name, "malloc_usable") || has(h->name, "unlink_chunk");
+}
+
+static bool is_interpreter(const struct hot_function *h)
+{
+    const char *base = path_base(h->module);
+    return strncmp(base, "python3", 7) == 0 || strncmp(base, "libpython3", 10) == 0;
+}
+
+static bool is_framework(const struct hot_function *h)
+{
+    return has(h->module, "libtorch") || has(h->module, "libc10") ||
+           has(h->module, "_multiarray_umath");
+}
+
+struct shares {
+    double blas, doubles, kernels, spin, allocator, interpreter, framework;
+    const char *blas_module;
+};
+
+static void add(struct shares *s, const struct hot_function *h)
+{
+    const bool kernel = is_kernel(h);
+    if (is_reference_blas(h)) {
+        s->blas += h->share;
+        s->blas_module = h->module;
+    }
+    s->doubles += is_double(h) ? h->share : 0;
+    s->kernels += kernel && !is_spin(h) ? h->share : 0;
+    s->spin += is_spin(h) ? h->share : 0;
+    s->allocator += is_allocator(h) ? h->share : 0;
+    s->interpreter += is_interpreter(h) ? h->share : 0;
+    s->framework += is_framework(h) && !kernel ? h->share : 0;
+}
+
+void facts_of_native(struct report *r, struct facts *f)
+{
+    const struct hot_functions *h = &r->hot;
+    struct shares s = { .blas_module = "" };
+    struct buf b = BUF_INIT;
+    if (!h->sampled || h->samples < LEAST_SAMPLES || h->function_count == 0)
+        return;
+    for (size_t i = 0; i < h->function_count; i++)
+        add(&s, &h->functions[i]);
+    f->v[FACT_REFERENCE_BLAS_SHARE] = s.blas;
+    f->v[FACT_DOUBLE_SHARE] = s.doubles;
+    f->v[FACT_KERNEL_SHARE] = s.kernels;
+    f->v[FACT_SPIN_SHARE] = s.spin;
+    f->v[FACT_ALLOC_SHARE] = s.allocator;
+    f->v[FACT_PYTHON_SHARE] = s.interpreter;
+    /* Imports are the interpreter's too, but no step's. */
+    const double imports = h->cpu_ns > 0 && f->v[FACT_IMPORT_S] > 0
+                               ? fmin(f->v[FACT_IMPORT_S] * 1e9 / h->cpu_ns, 0.9)
+                               : 0;
+    const double fixed = fmax(s.interpreter + s.framework + s.allocator - imports, 0);
+    f->v[FACT_OVERHEAD_SHARE] = imports < 1 ? fixed / (1 - imports) : NAN;
+    buf_puts(&b, s.blas_module);
+    fact_place(r, f, PLACE_BLAS, &b);
+    buf_release(&b);
+}

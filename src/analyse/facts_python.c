@@ -1,0 +1,82 @@
+/* facts_python.c: facts about the interpreter, and the lines of the program that other
+ * facts are about. */
+#include <math.h>
+#include <string.h>
+
+#include "analyse/fact_parts.h"
+#include "analyse/pylines.h"
+#include "analyse/report.h"
+#include "base/files.h"
+
+static const struct py_thread *main_thread(const struct py_profile *p)
+{
+    for (size_t i = 0; i < p->thread_count; i++)
+        if (p->threads[i].pid == p->main_pid && p->threads[i].tid == p->main_pid)
+            return &p->threads[i];
+    return NULL;
+}
+
+static void put_line(struct report *r, struct facts *f, enum fact_place place,
+                     const struct py_place *line)
+{
+    struct buf b = BUF_INIT;
+    if (!line->file[0])
+        return;
+    buf_printf(&b, "%s:%u", path_base(line->file), line->line);
+    if (line->function[0] && strcmp(line->function, "<module>") != 0)
+        buf_printf(&b, " in %s", line->function);
+    fact_place(r, f, place, &b);
+    buf_release(&b);
+}
+
+static void set_lines(struct report *r, struct facts *f, const struct py_lines *l)
+{
+    put_line(r, f, PLACE_HOT, &l->top[PY_ANY]);
+    put_line(r, f, PLACE_LOG, &l->top[PY_LOGGING]);
+    put_line(r, f, PLACE_OPTIMIZER, &l->top[PY_OPTIMIZER]);
+    put_line(r, f, PLACE_CHECKPOINT, &l->top[PY_CHECKPOINT]);
+    put_line(r, f, PLACE_STARTUP, &l->top[PY_PLAIN]);
+    put_line(r, f, PLACE_GIL, &l->thread);
+    put_line(r, f, PLACE_COLLATE, &l->top[PY_COLLATE]);
+    put_line(r, f, PLACE_TRANSFORM,
+             l->worker.file[0] ? &l->worker : &l->top[PY_LOADING]);
+}
+
+/* Imports make so many objects that the collector takes a third of them, and it walks
+ * over everything once more when the interpreter ends. Neither is the program's doing. */
+static double gc_share(const struct report *r, const struct py_thread *t,
+                       double import_s, double loop_ns)
+{
+    const double end_ns = r->account.known ? r->account.end_ns : 0.3e9;
+    const double usual = 0.35e9 * import_s + 0.9 * end_ns;
+    return fmin(fmax(t->gc_ns - usual, 0) / loop_ns, 1);
+}
+
+/* The time these shares are of: the loop where there is one. */
+static double judged_ns(const struct report *r, double main_ns)
+{
+    const double loop = account_loop_ns(&r->account);
+    return loop > 0 && loop < main_ns ? loop : main_ns;
+}
+
+void facts_of_python(struct report *r, struct facts *f)
+{
+    const struct py_profile *p = &r->python;
+    const struct py_thread *t = main_thread(p);
+    struct py_lines lines;
+    if (!p->present || !t || !(t->wall_ns > 0))
+        return;
+    const double loop = judged_ns(r, t->wall_ns);
+    f->v[FACT_GIL_WAIT_SHARE] = fmin(t->gil_wait_ns / loop, 1);
+    if (pylines_read(r, &lines) < 0 || !lines.present)
+        return;
+    /* Compiling once, before the steady steps, is what compilers are for. */
+    const double early = r->account.known ? r->account.warmup_ns + r->account.startup_ns
+                                          : 0;
+    f->v[FACT_LOG_SHARE] = fmin(lines.used_ns[PY_LOGGING] / loop, 1);
+    f->v[FACT_IMPORT_S] = lines.used_ns[PY_IMPORT] / 1e9;
+    f->v[FACT_COMPILE_SHARE] = fmin(fmax(lines.used_ns[PY_COMPILE] - early, 0) / loop,
+                                    1);
+    f->v[FACT_GC_SHARE] = gc_share(r, t, f->v[FACT_IMPORT_S], loop);
+    set_lines(r, f, &lines);
+}

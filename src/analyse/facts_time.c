@@ -1,0 +1,125 @@
+/* facts_time.c: facts about steps, phases and the run around them. */
+#include <math.h>
+#include <string.h>
+
+#include "analyse/fact_parts.h"
+#include "analyse/report.h"
+#include "base/files.h"
+
+/* Fewer steps say little about a usual one. */
+enum { LEAST_STEPS = 8 };
+
+static void set_shares(struct facts *f, const struct phase_split *s)
+{
+    static const struct {
+        enum fact fact;
+        int phase;
+    } rows[] = {
+        { FACT_WAIT_SHARE, SONDE_DATA_LOADING },
+        { FACT_COLLATE_SHARE, SONDE_COLLATE },
+        { FACT_TRANSFER_SHARE, SONDE_TRANSFER },
+        { FACT_FORWARD_SHARE, SONDE_FORWARD },
+        { FACT_BACKWARD_SHARE, SONDE_BACKWARD },
+        { FACT_OPTIMIZER_SHARE, SONDE_OPTIMIZER },
+        { FACT_SYNC_SHARE, SONDE_SYNC },
+        { FACT_COMMUNICATION_SHARE, SONDE_COMMUNICATION },
+        { FACT_OTHER_SHARE, SONDE_OTHER },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        f->v[rows[i].fact] = s->share[rows[i].phase];
+    f->v[FACT_PREPROCESSING_SHARE] = s->share[SONDE_PREPROCESSING] +
+                                     s->share[SONDE_AUGMENTATION];
+    f->v[FACT_INPUT_SHARE] = f->v[FACT_WAIT_SHARE] + f->v[FACT_PREPROCESSING_SHARE] +
+                             f->v[FACT_COLLATE_SHARE];
+}
+
+static void set_parts(struct facts *f, const struct step_account *a)
+{
+    const double loop = account_loop_ns(a);
+    if (!(loop > 0))
+        return;
+    f->v[FACT_STEADY_SHARE] = a->steady_ns / loop;
+    f->v[FACT_WARMUP_SHARE] = a->warmup_ns / loop;
+    f->v[FACT_EPOCH_SHARE] = a->epoch_ns / loop;
+    f->v[FACT_EPOCHS] = (double)a->epochs;
+    f->v[FACT_CHECKPOINT_SHARE] = a->checkpoint_ns / loop;
+    f->v[FACT_CHECKPOINTS] = (double)a->checkpoints;
+    f->v[FACT_EVALUATION_SHARE] = a->evaluation_ns / loop;
+    if (!a->partial) {
+        f->v[FACT_STARTUP_S] = a->startup_ns / 1e9;
+        f->v[FACT_STARTUP_SHARE] = a->startup_ns / a->wall_ns;
+    }
+}
+
+static void set_steps(struct facts *f, const struct step_account *a)
+{
+    f->v[FACT_STEPS] = (double)a->steps;
+    f->v[FACT_STEP_MS] = a->median_ns / 1e6;
+    f->v[FACT_STEP_P99_MS] = a->p99_ns / 1e6;
+    if (a->steady_ns > 0) {
+        f->v[FACT_SLOW_STEP_SHARE] = a->slow_ns / a->steady_ns;
+        f->v[FACT_SLOW_STEPS] = (double)a->slow;
+    }
+    if (a->drift_known)
+        f->v[FACT_DRIFT] = a->drift;
+    set_shares(f, &a->phases);
+}
+
+/* A program that names phases but no steps: all of its time is judged. What is outside
+ * zones is not known to be anything. */
+static void set_whole(struct facts *f, const struct phase_split *s)
+{
+    if (!s->has_main || !(s->wall_ns > 0) || s->share[SONDE_OTHER] > 0.5)
+        return;
+    set_shares(f, s);
+    f->v[FACT_CHECKPOINT_SHARE] = s->share[SONDE_CHECKPOINT];
+    f->v[FACT_EVALUATION_SHARE] = s->share[SONDE_EVALUATION];
+}
+
+/* ---- Places --------------------------------------------------------------------------- */
+
+static int own_phase(const struct report *r, uint32_t index)
+{
+    for (; index; index = r->ops.ops[index].parent)
+        if (r->ops.ops[index].phase != SONDE_NO_PHASE)
+            return r->ops.ops[index].phase;
+    return SONDE_OTHER;
+}
+
+/* The longest zone of a phase on the main thread, if it says where it is. */
+static void place_of_phase(struct report *r, struct facts *f, int phase,
+                           enum fact_place place)
+{
+    const struct op *best = NULL;
+    for (size_t i = 0; i < r->ops.order_count; i++) {
+        const uint32_t at = r->ops.order[i];
+        const struct op *op = &r->ops.ops[at];
+        if (op->kind == OP_ZONE && own_phase(r, at) == phase && op->file[0] &&
+            (!best || op->main_self_ns > best->main_self_ns))
+            best = op;
+    }
+    if (!best)
+        return;
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s:%d", path_base(best->file), best->line);
+    fact_place(r, f, place, &b);
+    buf_release(&b);
+}
+
+void facts_of_time(struct report *r, struct facts *f)
+{
+    const struct step_account *a = &r->account;
+    f->v[FACT_RUN_S] = report_duration_s(r);
+    if (a->known && a->steps >= LEAST_STEPS) {
+        set_parts(f, a);
+        set_steps(f, a);
+    } else {
+        set_whole(f, &r->phases);
+    }
+    place_of_phase(r, f, SONDE_DATA_LOADING, PLACE_TRANSFORM);
+    place_of_phase(r, f, SONDE_PREPROCESSING, PLACE_TRANSFORM);
+    place_of_phase(r, f, SONDE_COLLATE, PLACE_COLLATE);
+    place_of_phase(r, f, SONDE_OPTIMIZER, PLACE_OPTIMIZER);
+    place_of_phase(r, f, SONDE_SYNC, PLACE_SYNC);
+    place_of_phase(r, f, SONDE_CHECKPOINT, PLACE_CHECKPOINT);
+}

@@ -1,0 +1,244 @@
+/* pylines.c: see pylines.h. */
+#include "analyse/pylines.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/report.h"
+#include "base/buf.h"
+#include "base/files.h"
+#include "trace/pystack_rows.h"
+#include "trace/tables.h"
+
+enum { DEPTH_MOST = 512 };
+
+/* What a file says about a stack it is on. */
+static const struct {
+    const char *part;
+    enum py_use use;
+} uses[] = {
+    { "torch/utils/data/_utils/collate", PY_COLLATE },
+    { "torch/utils/data/", PY_LOADING },
+    { "/logging/__init__.py", PY_LOGGING },
+    { "/logging/handlers.py", PY_LOGGING },
+    { "/tensorboard", PY_LOGGING },
+    { "/wandb/", PY_LOGGING },
+    { "/mlflow/", PY_LOGGING },
+    { "/tqdm/", PY_LOGGING },
+    { "<frozen importlib", PY_IMPORT },
+    { "torch/_dynamo/", PY_COMPILE },
+    { "torch/_inductor/", PY_COMPILE },
+    { "torch/jit/", PY_COMPILE },
+    { "torch/optim/", PY_OPTIMIZER },
+    { "torch/serialization.py", PY_CHECKPOINT },
+    { "/pickle.py", PY_CHECKPOINT },
+    { "torch/nn/modules/", PY_MODEL },
+    { "torch/autograd/", PY_MODEL },
+};
+
+struct code_kind {
+    unsigned uses; /* bits of enum py_use */
+    bool library;
+};
+
+struct source {
+    struct report *r;
+    struct tablefile *file;
+    struct code_kind *codes;
+    uint32_t code_count, frame_count;
+    double *by_line[PY_USES]; /* by frame */
+    double *worker, *thread;
+    struct py_lines *out;
+};
+
+static bool is_library(const char *file)
+{
+    return file[0] == '<' || strstr(file, "/site-packages/") ||
+           strstr(file, "/dist-packages/") || strstr(file, "/lib/python") ||
+           strstr(file, "/sonde/inject/") || strstr(file, "/sonde/python/") || !file[0];
+}
+
+static struct code_kind judge_file(const char *file)
+{
+    struct code_kind kind = { .library = is_library(file) };
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (strstr(file, uses[i].part))
+            kind.uses |= 1u << uses[i].use;
+    return kind;
+}
+
+static int open_file(const char *dir, struct tablefile **ret_file)
+{
+    DIR *d = opendir(dir);
+    int rc = -ENOENT;
+    for (const struct dirent *e; d && rc != 0 && (e = readdir(d));) {
+        if (!tablefile_is_name(e->d_name, PYSTACKS_KIND))
+            continue;
+        struct buf path = BUF_INIT;
+        path_join(&path, dir, e->d_name);
+        rc = path.error ? path.error : tablefile_open(path.data, ret_file);
+        buf_release(&path);
+    }
+    if (d)
+        (void)closedir(d);
+    return rc;
+}
+
+/* ---- Stacks ------------------------------------------------------------------------- */
+
+struct stack {
+    unsigned uses;
+    uint32_t frame; /* the innermost of the program's own; UINT32_MAX none */
+};
+
+static bool frame_at(const struct source *s, uint32_t node,
+                     struct pystack_node_row *ret_node,
+                     struct pystack_frame_row *ret_frame)
+{
+    return node != 0 &&
+           tablefile_get(s->file, PYSTACKS_NODES, node, ret_node, sizeof *ret_node) &&
+           tablefile_get(s->file, PYSTACKS_FRAMES, ret_node->frame, ret_frame,
+                         sizeof *ret_frame) &&
+           ret_frame->code < s->code_count && ret_node->frame < s->frame_count;
+}
+
+static struct stack judge_stack(const struct source *s, uint32_t node)
+{
+    struct stack k = { .frame = UINT32_MAX };
+    struct pystack_node_row n;
+    struct pystack_frame_row f;
+    for (unsigned depth = 0; depth < DEPTH_MOST && frame_at(s, node, &n, &f); depth++) {
+        const struct code_kind *kind = &s->codes[f.code];
+        k.uses |= kind->uses;
+        if (k.frame == UINT32_MAX && !kind->library)
+            k.frame = n.frame;
+        if (n.parent >= node)
+            break; /* damage: parents come first */
+        node = n.parent;
+    }
+    return k;
+}
+
+/* One use for each stack: the first of the enum that applies. */
+static enum py_use use_of(unsigned bits)
+{
+    if (bits & 1u << PY_IMPORT)
+        return PY_IMPORT;
+    for (int use = PY_COLLATE; use < PY_PLAIN; use++)
+        if (bits & 1u << use)
+            return (enum py_use)use;
+    return bits & 1u << PY_LOADING ? PY_LOADING : PY_PLAIN;
+}
+
+static void count_row(struct source *s, const struct pystack_count_row *row)
+{
+    const struct py_profile *p = &s->r->python;
+    if (row->task >= p->thread_count)
+        return;
+    const struct py_thread *t = &p->threads[row->task];
+    const struct stack k = judge_stack(s, row->node);
+    const enum py_use use = use_of(k.uses);
+    const bool in_main = t->pid == p->main_pid;
+    if (in_main && t->tid == t->pid) {
+        s->out->main_ns += (double)row->wall_ns;
+        s->out->used_ns[use] += (double)row->wall_ns;
+        s->out->used_ns[PY_ANY] += (double)row->wall_ns;
+        if (k.frame != UINT32_MAX) {
+            s->by_line[use][k.frame] += (double)row->wall_ns;
+            s->by_line[PY_ANY][k.frame] += (double)row->wall_ns;
+        }
+    } else if (in_main) {
+        s->out->thread_ns += (double)row->cpu_ns;
+        if (k.frame != UINT32_MAX)
+            s->thread[k.frame] += (double)row->cpu_ns;
+    } else if (k.frame != UINT32_MAX) {
+        s->worker[k.frame] += (double)row->cpu_ns;
+    }
+}
+
+/* ---- The largest ------------------------------------------------------------------------ */
+
+static const char *keep(struct report *r, const char *text)
+{
+    const char *copy = text[0] ? arena_strdup(&r->arena, text) : "";
+    return copy ? copy : "";
+}
+
+static void choose(struct source *s, const double *ns, struct py_place *ret_place)
+{
+    struct pystack_frame_row f;
+    struct pystack_code_row c;
+    uint32_t best = 0;
+    *ret_place = (struct py_place){ .file = "", .function = "" };
+    for (uint32_t i = 0; i < s->frame_count; i++)
+        if (ns[i] > ns[best])
+            best = i;
+    if (!s->frame_count || !(ns[best] > 0) ||
+        !tablefile_get(s->file, PYSTACKS_FRAMES, best, &f, sizeof f) ||
+        !tablefile_get(s->file, PYSTACKS_CODES, f.code, &c, sizeof c))
+        return;
+    ret_place->file = keep(s->r, tablefile_text(s->file, c.file));
+    ret_place->function = keep(s->r, tablefile_text(s->file, c.name));
+    ret_place->line = f.line;
+    ret_place->ns = ns[best];
+}
+
+static int prepare(struct source *s)
+{
+    s->code_count = tablefile_count(s->file, PYSTACKS_CODES);
+    s->frame_count = tablefile_count(s->file, PYSTACKS_FRAMES);
+    s->codes = calloc(s->code_count + 1u, sizeof *s->codes);
+    /* One block: PY_USES tables, then workers and threads. */
+    double *all = calloc((size_t)(s->frame_count + 1u) * (PY_USES + 2), sizeof *all);
+    if (!s->codes || !all) {
+        free(all);
+        return -ENOMEM;
+    }
+    for (unsigned u = 0; u < PY_USES; u++)
+        s->by_line[u] = all + (size_t)u * s->frame_count;
+    s->worker = all + (size_t)PY_USES * s->frame_count;
+    s->thread = s->worker + s->frame_count;
+    for (uint32_t i = 0; i < s->code_count; i++) {
+        struct pystack_code_row row;
+        if (tablefile_get(s->file, PYSTACKS_CODES, i, &row, sizeof row))
+            s->codes[i] = judge_file(tablefile_text(s->file, row.file));
+    }
+    return 0;
+}
+
+static void sum_up(struct source *s)
+{
+    const uint32_t count = tablefile_count(s->file, PYSTACKS_COUNTS);
+    struct pystack_count_row row;
+    for (uint32_t i = 0; i < count; i++)
+        if (tablefile_get(s->file, PYSTACKS_COUNTS, i, &row, sizeof row))
+            count_row(s, &row);
+    for (unsigned u = 0; u < PY_USES; u++)
+        choose(s, s->by_line[u], &s->out->top[u]);
+    choose(s, s->worker, &s->out->worker);
+    choose(s, s->thread, &s->out->thread);
+    s->out->present = s->out->main_ns > 0;
+}
+
+int pylines_read(struct report *r, struct py_lines *ret_lines)
+{
+    struct py_lines lines = { .present = false };
+    struct source s = { .r = r, .out = &lines };
+    *ret_lines = lines;
+    if (!r->python.present)
+        return 0;
+    int rc = open_file(r->run->dir, &s.file);
+    if (rc < 0)
+        return rc == -ENOMEM ? rc : 0;
+    rc = prepare(&s);
+    if (rc == 0) {
+        sum_up(&s);
+        *ret_lines = lines;
+    }
+    free(s.by_line[0]);
+    free(s.codes);
+    tablefile_free(s.file);
+    return rc;
+}

@@ -1,0 +1,303 @@
+/* rules.c: the list of all rules, and the engine that asks them.
+ *
+ * Each rule is asked by itself. Then they are put in order: who is explained by another
+ * finding stands behind it. Severity comes from what is at stake alone, so that a
+ * symptom behind its cause may well be critical too.
+ */
+#include "analyse/rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every family there is. */
+static const struct rule *const families[] = { rules_input, rules_host, rules_memory,
+                                               rules_step,  rules_gpu,  rules_ranks };
+enum { FAMILIES = sizeof families / sizeof *families };
+
+static const char *const family_names[] = {
+    [RULES_INPUT] = "input", [RULES_HOST] = "host", [RULES_MEMORY] = "memory",
+    [RULES_STEP] = "step",   [RULES_GPU] = "gpu",   [RULES_RANKS] = "ranks",
+};
+
+/* Who explains must have at least this part of what is at stake in the explained. */
+static const double EXPLAINS = 0.4;
+/* Room between the scores of a cause and what it explains. */
+static const double BEHIND = 0.01;
+
+const struct rule *rule_at(size_t index)
+{
+    for (size_t f = 0; f < FAMILIES; f++)
+        for (const struct rule *r = families[f]; r->id; r++)
+            if (index-- == 0)
+                return r;
+    return NULL;
+}
+
+size_t rule_total(void)
+{
+    size_t n = 0;
+    while (rule_at(n))
+        n++;
+    return n;
+}
+
+const char *severity_name(enum severity severity)
+{
+    static const char *const names[] = { "low", "medium", "high", "critical" };
+    return names[severity];
+}
+
+const struct finding *finding_by_id(const struct diagnosis *d, const char *id)
+{
+    for (size_t i = 0; i < d->finding_count; i++)
+        if (strcmp(d->findings[i].id, id) == 0)
+            return &d->findings[i];
+    return NULL;
+}
+
+/* ---- Words ---------------------------------------------------------------------------- */
+
+double rule_steady(const struct rule_case *c)
+{
+    const double steady = FACT_OF(c, STEADY_SHARE);
+    return isnan(steady) ? 1 : steady;
+}
+
+double rule_of_run(const struct rule_case *c, double step_share)
+{
+    return step_share * rule_steady(c);
+}
+
+double rule_nearness(double value, double from, double limit)
+{
+    if (!(limit > from))
+        return value >= limit ? 0.5 : 0;
+    return fmin(0.1 + 0.4 * (value - from) / (limit - from), 1);
+}
+
+void put_place(struct buf *b, const char *before, const char *place)
+{
+    if (place[0])
+        buf_printf(b, "%s%s", before, place);
+}
+
+void draft_time(const struct rule_case *c, struct draft *d, double share, double low,
+                double mid, double high)
+{
+    d->stake = rule_of_run(c, share);
+    d->gain = (struct gain){ share * low, share * mid, share * high };
+}
+
+/* ---- Asking one rule -------------------------------------------------------------------- */
+
+struct engine {
+    const struct rule_case *c;
+    struct arena *arena;
+    struct diagnosis *d;
+    const struct rule **asked; /* of findings, at the same index */
+    int rc;
+};
+
+static const char *keep(struct engine *e, const struct buf *b)
+{
+    const char *copy = b->len ? arena_strdup(e->arena, b->data) : "";
+    if (b->error || !copy)
+        e->rc = -ENOMEM;
+    return copy ? copy : "";
+}
+
+static enum severity severity_of(const struct thresholds *t, double stake)
+{
+    if (stake >= t->critical)
+        return SEVERITY_CRITICAL;
+    if (stake >= t->high)
+        return SEVERITY_HIGH;
+    return stake >= t->medium ? SEVERITY_MEDIUM : SEVERITY_LOW;
+}
+
+static void add_evidence(const struct facts *f, const enum fact *list,
+                         struct finding *n)
+{
+    for (size_t i = 0; i < RULE_FACTS && list[i] != FACT_NONE; i++) {
+        const struct fact_info *info = &fact_infos[list[i]];
+        if (n->evidence_count == EVIDENCE_MAX || !fact_known(f, list[i]))
+            continue;
+        n->evidence[n->evidence_count++] = (struct finding_evidence){
+            info->metric, info->unit, info->source, f->v[list[i]]
+        };
+    }
+}
+
+static void add_finding(struct engine *e, const struct rule *rule,
+                        const struct draft *draft)
+{
+    struct finding n = {
+        .id = rule->id,
+        .title = rule->title,
+        .bound_by = family_names[rule->family],
+        .symptom = rule->symptom,
+        .stake = fmin(fmax(draft->stake, 0), 1),
+        .description = keep(e, &draft->text),
+        .recommendation = keep(e, &draft->advice),
+        .place = draft->place,
+        .gain = draft->gain,
+        .past_error = NAN,
+    };
+    n.score = n.stake;
+    n.severity = severity_of(e->c->t, n.stake);
+    if (draft->because.len)
+        n.because[n.because_count++] = keep(e, &draft->because);
+    add_evidence(e->c->f, rule->needs, &n);
+    add_evidence(e->c->f, rule->shows, &n);
+    e->asked[e->d->finding_count] = rule;
+    e->d->findings[e->d->finding_count++] = n;
+}
+
+static const char *missing_fact(const struct facts *f, const struct rule *rule)
+{
+    for (size_t i = 0; i < RULE_FACTS && rule->needs[i] != FACT_NONE; i++)
+        if (!fact_known(f, rule->needs[i]))
+            return fact_infos[rule->needs[i]].metric;
+    return NULL;
+}
+
+enum { ALONE_LOW = 1, NEEDS_CAUSE = 2, ALWAYS_LOW = 4 };
+
+static void ask(struct engine *e, const struct rule *rule, unsigned *ret_flags)
+{
+    struct diagnosis *d = e->d;
+    if (thresholds_is_off(e->c->t, rule->id)) {
+        d->off++;
+        return;
+    }
+    const char *missing = missing_fact(e->c->f, rule);
+    if (missing) {
+        d->unchecked[d->unchecked_count++] = (struct unchecked){ rule->id, missing };
+        return;
+    }
+    struct draft draft = { .gain = { NAN, NAN, NAN },
+                           .text = BUF_INIT,
+                           .advice = BUF_INIT,
+                           .because = BUF_INIT,
+                           .place = "" };
+    if (rule->judge(e->c, &draft) && draft.stake > 0) {
+        ret_flags[d->finding_count] = (draft.alone_is_low ? ALONE_LOW : 0) |
+                                      (draft.needs_cause ? NEEDS_CAUSE : 0) |
+                                      (draft.always_low ? ALWAYS_LOW : 0);
+        add_finding(e, rule, &draft);
+    } else {
+        d->quiet++;
+    }
+    buf_release(&draft.text);
+    buf_release(&draft.advice);
+    buf_release(&draft.because);
+}
+
+/* ---- Who explains whom -------------------------------------------------------------------- */
+
+static bool yields(const struct rule *rule, const char *id)
+{
+    for (size_t i = 0; i < RULE_YIELDS && rule->yields_to[i]; i++)
+        if (strcmp(rule->yields_to[i], id) == 0)
+            return true;
+    return false;
+}
+
+static void explain(struct engine *e, size_t index, const struct finding *all)
+{
+    struct finding *n = &e->d->findings[index];
+    for (size_t i = 0; i < e->d->finding_count; i++) {
+        const struct finding *cause = &all[i];
+        if (i == index || !yields(e->asked[index], cause->id) ||
+            (!n->symptom && cause->stake < EXPLAINS * n->stake))
+            continue;
+        if (n->because_count < BECAUSE_MAX)
+            n->because[n->because_count++] = cause->id;
+    }
+}
+
+static struct finding *find(struct diagnosis *d, const char *id)
+{
+    for (size_t i = 0; i < d->finding_count; i++)
+        if (d->findings[i].id == id)
+            return &d->findings[i];
+    return NULL;
+}
+
+/* Behind the causes, and theirs: so many rounds that any chain has settled. The highest
+ * cause takes what is at stake in what it explains: curing it cures that. */
+static void rank(struct diagnosis *d)
+{
+    for (size_t round = 0; round < 4; round++)
+        for (size_t i = 0; i < d->finding_count; i++) {
+            struct finding *n = &d->findings[i];
+            for (size_t k = 0; k < n->because_count; k++) {
+                struct finding *cause = find(d, n->because[k]);
+                if (cause && !n->symptom)
+                    cause->score = fmax(cause->score, fmin(n->stake, 1));
+                if (cause)
+                    n->score = fmin(n->score, cause->score - BEHIND);
+            }
+        }
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct finding *x = a;
+    const struct finding *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return strcmp(x->id, y->id);
+}
+
+/* Symptoms that mean little, or nothing, when no cause was found. */
+static void judge_symptoms(struct diagnosis *d, const struct thresholds *t,
+                           const unsigned *flags)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < d->finding_count; i++) {
+        struct finding n = d->findings[i];
+        const bool alone = n.because_count == 0 && !t->reference;
+        if (alone && flags[i] & NEEDS_CAUSE) {
+            d->quiet++;
+            continue;
+        }
+        if ((alone && flags[i] & ALONE_LOW) || flags[i] & ALWAYS_LOW) {
+            n.severity = SEVERITY_LOW;
+            n.score = fmin(n.score, t->medium / 2);
+        }
+        n.score = fmax(n.score, 0.001);
+        d->findings[kept++] = n;
+    }
+    d->finding_count = kept;
+}
+
+int findings_make(const struct facts *facts, const struct thresholds *thresholds,
+                  struct arena *arena, struct diagnosis *ret_diagnosis)
+{
+    const struct rule_case c = { facts, thresholds };
+    const size_t total = rule_total();
+    struct diagnosis d = { .made = true,
+                           .rules = total,
+                           .reference = thresholds->reference };
+    d.findings = arena_alloc_array(arena, total, sizeof *d.findings);
+    d.unchecked = arena_alloc_array(arena, total, sizeof *d.unchecked);
+    const struct rule **asked = arena_alloc_array(arena, total, sizeof *asked);
+    struct finding *before = arena_alloc_array(arena, total, sizeof *before);
+    unsigned *flags = arena_alloc_array(arena, total, sizeof *flags);
+    if (!d.findings || !d.unchecked || !asked || !before || !flags)
+        return -ENOMEM;
+    struct engine e = { &c, arena, &d, asked, 0 };
+    for (size_t i = 0; i < total; i++)
+        ask(&e, rule_at(i), flags);
+    memcpy(before, d.findings, d.finding_count * sizeof *before);
+    for (size_t i = 0; i < d.finding_count; i++)
+        explain(&e, i, before);
+    rank(&d);
+    judge_symptoms(&d, thresholds, flags);
+    qsort(d.findings, d.finding_count, sizeof *d.findings, by_score);
+    if (e.rc == 0)
+        *ret_diagnosis = d;
+    return e.rc;
+}

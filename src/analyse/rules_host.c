@@ -1,0 +1,186 @@
+/* rules_host.c: rules about processors, the interpreter and native code. */
+#include "analyse/rules.h"
+
+/* ---- cpu_saturated ---------------------------------------------------------------------- */
+
+/* A compute-bound program that keeps every core busy is healthy. It is worth a word when
+ * something explains it, or when others take the cores. */
+static bool judge_saturated(const struct rule_case *c, struct draft *d)
+{
+    const double busy = FACT_OF(c, SYSTEM_BUSY);
+    const double foreign = FACT_OF(c, FOREIGN_CORES) / FACT_OF(c, CORES);
+    if (!(busy >= c->t->cpu_busy))
+        return false;
+    const bool others = foreign >= 0.25;
+    d->needs_cause = !others;
+    d->always_low = others;
+    d->stake = c->t->reference ? 0.2 : others ? fmin(foreign, 1) : 0.1;
+    buf_printf(&d->text, "%.0f %% of all cores were busy", 100 * busy);
+    if (others)
+        buf_printf(&d->text, ", %.1f of them with other programs",
+                   FACT_OF(c, FOREIGN_CORES));
+    buf_putc(&d->text, '.');
+    buf_puts(&d->advice, others
+                             ? "Give the run cores of its own: other programs compete "
+                               "with it"
+                             : "Spend less CPU on loading and preprocessing, or use "
+                               "more cores");
+    return true;
+}
+
+/* ---- cpu_throttled ------------------------------------------------------------------------- */
+
+static bool judge_throttled(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, THROTTLED_SHARE);
+    if (!(share >= c->t->throttled))
+        return false;
+    const double lost = fmin(share, 0.95);
+    d->stake = fmax(lost, fmin(FACT_OF(c, THROTTLED_PERIODS), 1) * 0.5);
+    d->gain = (struct gain){ 0.5 * lost, 0.8 * lost, lost };
+    buf_printf(&d->text, "The CPU quota stopped the program for %.0f %% of the time",
+               100 * lost);
+    if (fact_known(c->f, FACT_CPU_LIMIT))
+        buf_printf(&d->text, ": it may use %.3g cores of %.0f", FACT_OF(c, CPU_LIMIT),
+                   FACT_OF(c, CORES));
+    buf_putc(&d->text, '.');
+    buf_puts(&d->advice, "Raise the container's CPU limit");
+    if (FACT_OF(c, THREADS) > FACT_OF(c, CPU_LIMIT))
+        buf_printf(&d->advice,
+                   ", or use as many threads and workers as it allows (%.3g cores): "
+                   "OMP_NUM_THREADS, num_workers",
+                   FACT_OF(c, CPU_LIMIT));
+    return true;
+}
+
+/* ---- oversubscribed ----------------------------------------------------------------------- */
+
+static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
+{
+    const double per_core = FACT_OF(c, BUSY_THREADS) / FACT_OF(c, CORES);
+    const double runnable = FACT_OF(c, RUNNABLE);
+    if (!(per_core >= c->t->busy_threads) || runnable < c->t->runnable)
+        return false;
+    const double spin = FACT_OF(c, SPIN_SHARE);
+    const double lost = fmin(fmax(isnan(spin) ? 0 : spin, 1 - 1 / sqrt(per_core)), 0.8);
+    d->stake = lost;
+    d->gain = (struct gain){ 0.2 * lost, 0.6 * lost, lost };
+    buf_printf(&d->text, "%.0f threads want to run on %.0f cores.",
+               FACT_OF(c, BUSY_THREADS), FACT_OF(c, CORES));
+    buf_printf(&d->advice,
+               "Let threads × processes be at most %.0f: OMP_NUM_THREADS, "
+               "torch.set_num_threads, threads of pools",
+               FACT_OF(c, CORES));
+    if (FACT_OF(c, WORKERS) > 0)
+        buf_printf(&d->advice, "; num_workers=%.0f", FACT_OF(c, WORKERS));
+    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+    return true;
+}
+
+/* ---- gil_contention, gc_pauses ------------------------------------------------------------ */
+
+static bool judge_gil(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, GIL_WAIT_SHARE);
+    if (!(share >= c->t->gil_wait))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.5 * share, 0.8 * share, share };
+    buf_printf(&d->text, "The main thread waits for the GIL %.0f %% of its time",
+               100 * share);
+    put_place(&d->text, "; it is held by ", PLACE_OF(c, GIL));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, GIL);
+    buf_puts(&d->advice, "Move that Python work into processes");
+    put_place(&d->advice, ": ", PLACE_OF(c, GIL));
+    buf_puts(&d->advice, ", or into code that releases the GIL");
+    return true;
+}
+
+static bool judge_gc(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, GC_SHARE);
+    if (!(share >= c->t->gc))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.6 * share, 0.9 * share, share };
+    buf_printf(&d->text,
+               "Python's garbage collector takes %.0f %% of the main thread's "
+               "time.",
+               100 * share);
+    buf_puts(&d->advice, "gc.freeze() after setting up, gc.disable() in the loop with "
+                         "gc.collect() between epochs, or keep fewer objects");
+    put_place(&d->advice, "; they are made at ", PLACE_OF(c, ALLOC));
+    return true;
+}
+
+/* ---- slow_blas ------------------------------------------------------------------------------ */
+
+static bool judge_blas(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, REFERENCE_BLAS_SHARE);
+    if (!(share >= c->t->reference_blas))
+        return false;
+    d->stake = share;
+    /* Measured: 184 s with the reference, 9.5 s with OpenBLAS (BUDGETS). */
+    d->gain = (struct gain){ 0.7 * share, 0.9 * share, 0.97 * share };
+    buf_printf(&d->text,
+               "%.0f %% of CPU time is in the reference BLAS, which uses "
+               "neither caches nor vector units well",
+               100 * share);
+    put_place(&d->text, ": ", PLACE_OF(c, BLAS));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, BLAS);
+    buf_puts(&d->advice,
+             "Install OpenBLAS (Debian: apt-get install libopenblas0-pthread; "
+             "it replaces libblas.so.3 by itself) or a build with MKL");
+    return true;
+}
+
+/* ---- numa_pcie ------------------------------------------------------------------------------- */
+
+static bool judge_numa(const struct rule_case *c, struct draft *d)
+{
+    const double remote = FACT_OF(c, NUMA_REMOTE);
+    if (!(remote >= c->t->numa_remote))
+        return false;
+    d->stake = 0.5 * remote;
+    d->gain = (struct gain){ 0.05 * remote, 0.15 * remote, 0.4 * remote };
+    buf_printf(&d->text,
+               "%.0f %% of memory is on another NUMA node than the cores that "
+               "use it.",
+               100 * remote);
+    buf_puts(&d->advice, "Bind the process to the node of its card: numactl "
+                         "--cpunodebind=N --membind=N");
+    return true;
+}
+
+const struct rule rules_host[] = {
+    { "cpu_saturated", "CPU-BOUND", RULES_HOST, true, .judge = judge_saturated,
+      .needs = { FACT_SYSTEM_BUSY },
+      .shows = { FACT_CPU_CORES, FACT_CORES, FACT_FOREIGN_CORES, FACT_RUNNABLE },
+      .yields_to = { "preprocessing_bound", "oversubscribed", "slow_blas",
+                     "data_loading_bound", "collate_bound", "gil_contention",
+                     "too_many_workers", "precision_unused", "allocation_churn" } },
+    { "cpu_throttled", "THROTTLED", RULES_HOST, .judge = judge_throttled,
+      .needs = { FACT_THROTTLED_SHARE },
+      .shows = { FACT_THROTTLED_PERIODS, FACT_CPU_LIMIT, FACT_CORES, FACT_CPU_CORES,
+                 FACT_THREADS } },
+    { "oversubscribed", "OVERSUBSCRIBED", RULES_HOST, .judge = judge_oversubscribed,
+      .needs = { FACT_BUSY_THREADS, FACT_CORES },
+      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SWITCHES,
+                 FACT_CPU_PRESSURE, FACT_SPIN_SHARE, FACT_FOREIGN_CORES } },
+    { "gil_contention", "GIL-BOUND", RULES_HOST, .judge = judge_gil,
+      .needs = { FACT_GIL_WAIT_SHARE },
+      .shows = { FACT_CPU_CORES, FACT_CORES, FACT_THREADS, FACT_STEP_MS } },
+    { "gc_pauses", "GARBAGE COLLECTION", RULES_HOST, .judge = judge_gc,
+      .needs = { FACT_GC_SHARE },
+      .shows = { FACT_STEP_MS, FACT_ALLOCS_PER_STEP, FACT_RSS_MB } },
+    { "slow_blas", "SLOW BLAS", RULES_HOST, .judge = judge_blas,
+      .needs = { FACT_REFERENCE_BLAS_SHARE },
+      .shows = { FACT_CPU_CORES, FACT_STEP_MS, FACT_CORES } },
+    { "numa_pcie", "FAR MEMORY", RULES_HOST, .judge = judge_numa,
+      .needs = { FACT_NUMA_REMOTE },
+      .shows = { FACT_PCIE_SHARE, FACT_CORES, FACT_GPUS } },
+    { 0 },
+};

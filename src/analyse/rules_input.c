@@ -1,0 +1,420 @@
+/* rules_input.c: rules about how data reach the step. */
+#include "analyse/rules.h"
+
+/* Share of step time that goes into input; when nobody recorded steps, all of it. */
+static double input_share(const struct rule_case *c)
+{
+    const double share = FACT_OF(c, INPUT_SHARE);
+    return isnan(share) ? 1 : share;
+}
+
+/* Batches are there when they are asked for: whatever making them costs is hidden. */
+static bool workers_keep_up(const struct rule_case *c)
+{
+    return FACT_OF(c, QUEUE_EMPTY_SHARE) < c->t->queue_empty;
+}
+
+/* Does the step wait for its batch at all? Unknown counts as yes: then the cost itself
+ * was measured against the whole run. */
+static bool waits(const struct rule_case *c)
+{
+    const double share = FACT_OF(c, INPUT_SHARE);
+    return (isnan(share) || share >= c->t->data_wait) && !workers_keep_up(c);
+}
+
+/* ---- data_loading_bound ----------------------------------------------------------------- */
+
+static void put_settings(const struct rule_case *c, struct draft *d)
+{
+    const double workers = FACT_OF(c, WORKERS);
+    const double best = FACT_OF(c, WORKERS_BEST);
+    const double idle = FACT_OF(c, IDLE_CORES);
+    buf_printf(&d->advice, "num_workers=%.0f", workers);
+    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+    if (idle >= 0.1)
+        buf_printf(&d->advice, "; %.1f of %.0f cores are idle", idle,
+                   FACT_OF(c, CORES));
+    if (best > 0 && best != workers)
+        buf_printf(&d->advice, "; use num_workers=%.0f", best);
+    else
+        buf_puts(&d->advice, "; more workers would not help: make samples cheaper");
+}
+
+static void advise_loading(const struct rule_case *c, struct draft *d)
+{
+    if (fact_known(c->f, FACT_WORKERS)) {
+        put_settings(c, d);
+        return;
+    }
+    buf_puts(&d->advice,
+             "Load the next batch while this one is computed: a thread or a "
+             "process that reads ahead");
+    put_place(&d->advice, ". Most of the time is at ", PLACE_OF(c, TRANSFORM));
+}
+
+/* Without a model of a loader: what reading ahead can hide. */
+static void gain_of_overlap(const struct rule_case *c, struct draft *d, double share)
+{
+    const double hidden = fmin(share, 1 - share);
+    d->gain = (struct gain){ 0.5 * hidden, 0.9 * hidden, share };
+    d->stake = rule_of_run(c, fmax(share * 0.75, hidden));
+}
+
+/* With a model of the loader: what it says. */
+static void gain_of_settings(const struct rule_case *c, struct draft *d, double share,
+                             double gain)
+{
+    const double low = FACT_OF(c, WORKERS_GAIN_LOW);
+    const double high = FACT_OF(c, WORKERS_GAIN_HIGH);
+    d->stake = rule_of_run(c, share);
+    d->gain = (struct gain){ isnan(low) ? 0.8 * gain : fmin(low, gain), gain,
+                             isnan(high) ? fmin(1.1 * gain, 1) : fmax(high, gain) };
+}
+
+static bool judge_data_loading(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, INPUT_SHARE);
+    const double gain = FACT_OF(c, WORKERS_GAIN);
+    const bool absolute = FACT_OF(c, BATCH_MS) >= c->t->batch_ms;
+    if (!(share >= c->t->data_wait) && !absolute)
+        return false;
+    /* No setting of the loader helps: then it is what samples cost, or the storage. */
+    if ((gain < c->t->workers_help || workers_keep_up(c)) && !absolute)
+        return false;
+    if (isnan(gain))
+        gain_of_overlap(c, d, share);
+    else
+        gain_of_settings(c, d, share, gain);
+    buf_printf(&d->text, "%.0f %% of every step is spent waiting for the next batch",
+               100 * share);
+    if (FACT_OF(c, QUEUE_EMPTY_SHARE) > 0.5)
+        buf_printf(&d->text, "; the queue was empty at %.0f %% of asks",
+                   100 * FACT_OF(c, QUEUE_EMPTY_SHARE));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, LOADER);
+    advise_loading(c, d);
+    return true;
+}
+
+/* ---- preprocessing_bound ------------------------------------------------------------------ */
+
+/* How much of the input's time is the transform, by whichever way it is known. */
+static double transform_share(const struct rule_case *c)
+{
+    const double of_sample = FACT_OF(c, TRANSFORM_OF_SAMPLE);
+    const double of_step = FACT_OF(c, PREPROCESSING_SHARE);
+    const double share = FACT_OF(c, INPUT_SHARE);
+    const double direct = share > 0 ? of_step / share : NAN;
+    return fmax(of_sample, direct); /* fmax takes the one that is known */
+}
+
+static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, INPUT_SHARE);
+    const double transform = transform_share(c);
+    const bool absolute = FACT_OF(c, SAMPLE_MS) >= c->t->sample_ms;
+    const double cpu = FACT_OF(c, SAMPLE_CPU_SHARE);
+    if (!absolute && (!(share >= c->t->data_wait) || !(transform >= c->t->transform)))
+        return false;
+    /* A transform that waits is slow storage, whatever it is called. */
+    if ((cpu < 0.5 || workers_keep_up(c)) && !absolute)
+        return false;
+    const double part = share * (isnan(transform) ? 1 : fmin(transform, 1));
+    draft_time(c, d, part, 0.5, 0.75, 1);
+    /* Where workers hide it, they come first; where there is no loader to set, the work
+     * itself does. */
+    if (FACT_OF(c, WORKERS_GAIN) >= c->t->workers_help)
+        d->stake *= 0.6;
+    else
+        d->stake = rule_of_run(c, share * fmax(fmin(transform, 1), 0.8));
+    buf_printf(&d->text, "%.0f %% of the time to make a sample is its transform",
+               100 * fmin(transform, 1));
+    put_place(&d->text, ", most of it at ", PLACE_OF(c, TRANSFORM));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, TRANSFORM);
+    buf_puts(&d->advice, "Make the transform cheaper");
+    put_place(&d->advice, " at ", PLACE_OF(c, TRANSFORM));
+    buf_puts(&d->advice,
+             ": work on whole arrays, do once and keep (cache) what does not "
+             "change from epoch to epoch");
+    return true;
+}
+
+/* ---- collate_bound ---------------------------------------------------------------------- */
+
+static bool judge_collate(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, INPUT_SHARE);
+    const double of_step = FACT_OF(c, COLLATE_SHARE);
+    const double direct = share > 0 ? of_step / share : NAN;
+    const double part = fmax(FACT_OF(c, COLLATE_OF_BATCH), direct);
+    if (!(share >= c->t->data_wait) || !(part >= c->t->collate) || workers_keep_up(c))
+        return false;
+    draft_time(c, d, share * fmin(part, 1), 0.4, 0.7, 1);
+    buf_printf(&d->text,
+               "%.0f %% of the time to make a batch is putting its samples "
+               "together.",
+               100 * fmin(part, 1));
+    d->place = PLACE_OF(c, COLLATE);
+    buf_puts(&d->advice, "Collate");
+    put_place(&d->advice, " at ", PLACE_OF(c, COLLATE));
+    buf_puts(&d->advice,
+             ": fill one preallocated tensor instead of stacking many, keep "
+             "samples in few tensors of equal shape");
+    return true;
+}
+
+/* ---- transfer_bound ------------------------------------------------------------------------ */
+
+static bool judge_transfer(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, TRANSFER_SHARE);
+    if (!(share >= c->t->transfer))
+        return false;
+    draft_time(c, d, share, 0.5, 0.8, 1);
+    buf_printf(&d->text, "%.0f %% of every step copies data to the card.", 100 * share);
+    d->place = PLACE_OF(c, LOADER);
+    buf_puts(&d->advice, FACT_OF(c, PIN_MEMORY) == 1
+                             ? "Copy with non_blocking=True and one batch ahead, send "
+                               "smaller types (uint8) and convert on the card"
+                             : "pin_memory=True");
+    if (FACT_OF(c, PIN_MEMORY) != 1) {
+        put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+        buf_puts(&d->advice, ", and .to(device, non_blocking=True)");
+    }
+    return true;
+}
+
+/* ---- metadata_bound, small_reads -------------------------------------------------------- */
+
+static bool judge_metadata(const struct rule_case *c, struct draft *d)
+{
+    const double opens = FACT_OF(c, OPEN_SHARE);
+    if (!waits(c) || !(opens >= c->t->open_time) ||
+        !(opens >= FACT_OF(c, READ_SHARE)) ||
+        FACT_OF(c, OPENS_PER_STEP) < c->t->opens_per_step)
+        return false;
+    draft_time(c, d, input_share(c) * fmin(opens, 1), 0.5, 0.8, 1);
+    d->stake = rule_of_run(c, input_share(c) * fmin(fmax(opens, 0.5), 1));
+    buf_printf(&d->text,
+               "Opening files takes %.0f %% of the time to load, reading them %.0f %%",
+               100 * fmin(opens, 1), 100 * fmin(FACT_OF(c, READ_SHARE), 1));
+    if (fact_known(c->f, FACT_OPENS_PER_STEP))
+        buf_printf(&d->text, ": %.3g files a step", FACT_OF(c, OPENS_PER_STEP));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, READ);
+    buf_puts(&d->advice, "Put the many small files");
+    put_place(&d->advice, " of ", PLACE_OF(c, READ));
+    buf_puts(&d->advice,
+             " into few large ones (tar shards, one array with an index), or "
+             "keep them open");
+    return true;
+}
+
+static bool judge_small_reads(const struct rule_case *c, struct draft *d)
+{
+    const double small = FACT_OF(c, SMALL_READ_SHARE);
+    const double reads = FACT_OF(c, READ_SHARE);
+    if (!waits(c) || !(small >= c->t->small_reads) ||
+        !(reads >= c->t->small_read_time) || !(FACT_OF(c, READS_PER_STEP) >= 20) ||
+        FACT_OF(c, READS_PER_STEP) < c->t->reads_per_open * FACT_OF(c, OPENS_PER_STEP))
+        return false;
+    draft_time(c, d, input_share(c) * fmin(reads, 1), 0.6, 0.9, 1);
+    d->stake = rule_of_run(c, input_share(c) * fmin(fmax(reads, 0.5), 1));
+    buf_printf(&d->text,
+               "%.0f %% of reads move less than 4 KiB, %.3g calls a step; they take "
+               "%.0f %% of the time to load.",
+               100 * small, FACT_OF(c, READS_PER_STEP), 100 * fmin(reads, 1));
+    d->place = PLACE_OF(c, READ);
+    buf_puts(&d->advice, "Read larger pieces");
+    put_place(&d->advice, " of ", PLACE_OF(c, READ));
+    buf_puts(&d->advice, " at once: a buffered file, one read per sample, or mmap");
+    return true;
+}
+
+/* ---- io_wait --------------------------------------------------------------------------- */
+
+static bool judge_io_wait(const struct rule_case *c, struct draft *d)
+{
+    const double waiting = fmax(FACT_OF(c, IOWAIT_SHARE), FACT_OF(c, IO_PRESSURE));
+    if (!(waiting >= c->t->iowait))
+        return false;
+    d->stake = fmin(waiting, 1);
+    d->alone_is_low = true;
+    buf_printf(&d->text, "%.0f %% of the time was spent waiting for storage.",
+               100 * fmin(waiting, 1));
+    d->place = PLACE_OF(c, READ);
+    buf_puts(&d->advice,
+             "Read ahead and in parallel, keep data that fits in memory, or "
+             "use faster storage");
+    put_place(&d->advice, " for ", PLACE_OF(c, READ));
+    return true;
+}
+
+/* ---- slow_samples -------------------------------------------------------------------------- */
+
+static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
+{
+    const double lost = FACT_OF(c, SLOW_SAMPLE_SHARE);
+    const double tail = FACT_OF(c, SAMPLE_TAIL);
+    if (!waits(c) || !(tail >= c->t->sample_tail) || !(lost >= c->t->slow_samples))
+        return false;
+    draft_time(c, d, input_share(c) * lost, 0.5, 0.8, 1);
+    d->stake = rule_of_run(c, input_share(c) * fmax(lost, 0.5));
+    buf_printf(
+        &d->text,
+        "A few samples take %.0f times as long as the median; %.0f %% of the time "
+        "to load goes into them.",
+        tail, 100 * lost);
+    d->place = PLACE_OF(c, TRANSFORM);
+    buf_puts(&d->advice,
+             "Look at the slowest samples (sonde report --full lists them): "
+             "bound or prepare them beforehand; more prefetch hides short "
+             "stalls");
+    put_place(&d->advice, "; slowest at ", PLACE_OF(c, TRANSFORM));
+    return true;
+}
+
+/* ---- too_many_workers ------------------------------------------------------------------------ */
+
+static bool judge_too_many(const struct rule_case *c, struct draft *d)
+{
+    const double workers = FACT_OF(c, WORKERS);
+    const double loss = FACT_OF(c, FEWER_WORKERS_LOSS);
+    /* Starting them again in every epoch is not a matter of how many they are. */
+    const double again = FACT_OF(c, EPOCH_SHARE);
+    const double start = FACT_OF(c, WORKER_START_S) / FACT_OF(c, RUN_S) -
+                         (isnan(again) ? 0 : again);
+    const double memory = FACT_OF(c, WORKER_PRIVATE_MB) / FACT_OF(c, MEMORY_LIMIT_MB);
+    const double best = FACT_OF(c, WORKERS_BEST);
+    if (!(workers >= 2) || !(loss <= c->t->worker_excess) || !(best < workers))
+        return false;
+    /* Idle workers cost nothing worth a word; starting, feeding or housing them may. */
+    const double at_stake = fmax(fmax(-loss, isnan(start) ? 0 : start),
+                                 memory >= 0.1 ? memory : 0);
+    if (!(at_stake >= c->t->epoch_stall))
+        return false;
+    d->stake = fmin(at_stake, 1);
+    const double saved = fmax(fmax(-loss, 0), isnan(start) ? 0 : start);
+    d->gain = (struct gain){ 0.5 * saved, saved, fmin(1.5 * saved, 1) };
+    buf_printf(&d->text, "%.0f workers; %.0f would be as fast", workers, best);
+    if (start > 0.02)
+        buf_printf(&d->text, ", and starting them took %.0f %% of the run",
+                   100 * start);
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, LOADER);
+    buf_printf(&d->advice, "num_workers=%.0f → %.0f", workers, best);
+    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+    return true;
+}
+
+/* ---- epoch_boundary_stall ----------------------------------------------------------------- */
+
+static bool judge_epoch(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, EPOCH_SHARE);
+    if (!(share >= c->t->epoch_stall) || !(FACT_OF(c, EPOCHS) >= 2))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.6 * share, 0.85 * share, share };
+    buf_printf(&d->text, "%.0f %% of the run passes at the change of epochs",
+               100 * share);
+    if (FACT_OF(c, PERSISTENT) == 0 && FACT_OF(c, WORKERS) > 0)
+        buf_puts(&d->text, ": workers are started anew each time");
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, LOADER);
+    buf_puts(&d->advice, FACT_OF(c, PERSISTENT) == 1
+                             ? "Keep what is prepared at the start of an epoch"
+                             : "persistent_workers=True");
+    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+    return true;
+}
+
+/* ---- shm_pressure, padding_waste ------------------------------------------------------------ */
+
+static bool judge_shm(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, SHM_SHARE);
+    if (!(share >= c->t->shm))
+        return false;
+    d->stake = rule_nearness(share, c->t->shm, 1) + 0.1;
+    buf_printf(&d->text, "/dev/shm was %.0f %% full; when it is full, workers die.",
+               100 * share);
+    d->place = PLACE_OF(c, LOADER);
+    buf_puts(&d->advice, "Give the container more (--shm-size), or lower "
+                         "num_workers × prefetch_factor × batch size");
+    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+    return true;
+}
+
+static bool judge_padding(const struct rule_case *c, struct draft *d)
+{
+    const double padding = FACT_OF(c, PADDING_SHARE);
+    if (!(padding >= c->t->padding))
+        return false;
+    const double compute = FACT_OF(c, FORWARD_SHARE) + FACT_OF(c, BACKWARD_SHARE);
+    draft_time(c, d, padding * (isnan(compute) ? 0.5 : compute), 0.4, 0.7, 1);
+    buf_printf(&d->text, "%.0f %% of the batches is padding.", 100 * padding);
+    d->place = PLACE_OF(c, COLLATE);
+    buf_puts(&d->advice,
+             "Batch samples of similar length together (bucketing), or pack "
+             "them");
+    put_place(&d->advice, "; padded at ", PLACE_OF(c, COLLATE));
+    return true;
+}
+
+/* ---- The rows ----------------------------------------------------------------------------------- */
+
+const struct rule rules_input[] = {
+    { "data_loading_bound", "INPUT-BOUND", RULES_INPUT, .judge = judge_data_loading,
+      .needs = { FACT_INPUT_SHARE },
+      .shows = { FACT_STEP_MS, FACT_WORKERS, FACT_QUEUE_EMPTY_SHARE,
+                 FACT_WORKER_BUSY_SHARE, FACT_SAMPLE_MS, FACT_IDLE_CORES,
+                 FACT_WORKERS_BEST, FACT_WORKERS_GAIN, FACT_GPU_BUSY, FACT_COLD_SHARE },
+      .yields_to = { "metadata_bound", "small_reads", "slow_samples", "collate_bound",
+                     "too_many_workers", "oversubscribed", "cpu_throttled", "swapping",
+                     "gil_contention", "shm_pressure" } },
+    { "preprocessing_bound", "PREPROCESSING-BOUND", RULES_INPUT,
+      .judge = judge_preprocessing, .needs = { FACT_INPUT_SHARE },
+      .shows = { FACT_STEP_MS, FACT_TRANSFORM_OF_SAMPLE, FACT_PREPROCESSING_SHARE,
+                 FACT_SAMPLE_MS, FACT_SAMPLE_CPU_SHARE, FACT_WORKERS, FACT_IDLE_CORES },
+      .yields_to = { "slow_samples", "gil_contention", "oversubscribed" } },
+    { "collate_bound", "COLLATE-BOUND", RULES_INPUT, .judge = judge_collate,
+      .needs = { FACT_INPUT_SHARE },
+      .shows = { FACT_COLLATE_OF_BATCH, FACT_COLLATE_SHARE, FACT_BATCH_MS,
+                 FACT_BATCH_SIZE, FACT_STEP_MS } },
+    { "transfer_bound", "TRANSFER-BOUND", RULES_INPUT, .judge = judge_transfer,
+      .needs = { FACT_TRANSFER_SHARE },
+      .shows = { FACT_STEP_MS, FACT_PIN_MEMORY, FACT_BATCH_MB, FACT_PCIE_SHARE } },
+    { "metadata_bound", "METADATA-BOUND", RULES_INPUT, .judge = judge_metadata,
+      .needs = { FACT_OPEN_SHARE, FACT_READ_SHARE },
+      .shows = { FACT_INPUT_SHARE, FACT_OPENS_PER_STEP, FACT_READ_KB, FACT_STEP_MS } },
+    { "small_reads", "SMALL READS", RULES_INPUT, .judge = judge_small_reads,
+      .needs = { FACT_SMALL_READ_SHARE, FACT_READ_SHARE, FACT_READS_PER_STEP },
+      .shows = { FACT_INPUT_SHARE, FACT_READ_KB, FACT_STEP_MS } },
+    { "io_wait", "WAITING FOR STORAGE", RULES_INPUT, true, .judge = judge_io_wait,
+      .needs = { FACT_IOWAIT_SHARE },
+      .shows = { FACT_IO_PRESSURE, FACT_COLD_SHARE, FACT_READ_KB, FACT_INPUT_SHARE },
+      .yields_to = { "data_loading_bound", "metadata_bound", "small_reads",
+                     "checkpoint_stall", "logging_stall", "swapping",
+                     "startup_bound" } },
+    { "slow_samples", "A FEW SLOW SAMPLES", RULES_INPUT, .judge = judge_slow_samples,
+      .needs = { FACT_SAMPLE_TAIL, FACT_SLOW_SAMPLE_SHARE },
+      .shows = { FACT_SAMPLE_MS, FACT_SLOW_STEP_SHARE, FACT_SLOW_STEPS,
+                 FACT_INPUT_SHARE } },
+    { "too_many_workers", "TOO MANY WORKERS", RULES_INPUT, .judge = judge_too_many,
+      .needs = { FACT_WORKERS, FACT_FEWER_WORKERS_LOSS, FACT_WORKERS_BEST },
+      .shows = { FACT_CORES, FACT_WORKER_START_S, FACT_WORKER_PRIVATE_MB, FACT_BATCH_MB,
+                 FACT_STEP_MS } },
+    { "epoch_boundary_stall", "STALLS BETWEEN EPOCHS", RULES_INPUT,
+      .judge = judge_epoch, .needs = { FACT_EPOCH_SHARE, FACT_EPOCHS },
+      .shows = { FACT_WORKERS, FACT_PERSISTENT, FACT_WORKER_START_S },
+      .yields_to = { "too_many_workers" } },
+    { "shm_pressure", "SHARED MEMORY NEARLY FULL", RULES_INPUT, .judge = judge_shm,
+      .needs = { FACT_SHM_SHARE },
+      .shows = { FACT_SHM_MB, FACT_WORKERS, FACT_PREFETCH, FACT_BATCH_MB } },
+    { "padding_waste", "PADDING", RULES_INPUT, .judge = judge_padding,
+      .needs = { FACT_PADDING_SHARE },
+      .shows = { FACT_BATCH_SIZE, FACT_FORWARD_SHARE, FACT_BACKWARD_SHARE } },
+    { 0 },
+};

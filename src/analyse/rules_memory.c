@@ -1,0 +1,204 @@
+/* rules_memory.c: rules about memory and descriptors.
+ *
+ * A leak, a cache that fills, fragmentation: all three make memory grow. A leak goes on
+ * growing (its second half grows like its first), and live blocks grow with it. A cache
+ * levels off. Fragmentation makes the resident set grow while live blocks do not.
+ */
+#include "analyse/rules.h"
+
+/* ---- allocation_churn -------------------------------------------------------------------- */
+
+static bool judge_churn(const struct rule_case *c, struct draft *d)
+{
+    const double allocator = FACT_OF(c, ALLOC_SHARE);
+    const double faults = FACT_OF(c, FAULT_SHARE);
+    const double share = fmin(
+        (isnan(allocator) ? 0 : allocator) + (isnan(faults) ? 0 : faults), 1);
+    if (!(share >= c->t->allocator))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.4 * share, 0.7 * share, share };
+    buf_printf(&d->text, "Allocating and giving back memory takes %.0f %% of CPU time",
+               100 * share);
+    if (fact_known(c->f, FACT_ALLOC_MB_PER_STEP))
+        buf_printf(&d->text, ": %.3g MiB in %.3g blocks a step",
+                   FACT_OF(c, ALLOC_MB_PER_STEP), FACT_OF(c, ALLOCS_PER_STEP));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, ALLOC);
+    buf_puts(&d->advice, "Allocate once and use it again (out=, preallocated buffers)");
+    put_place(&d->advice, " at ", PLACE_OF(c, ALLOC));
+    if (faults > 0.05)
+        buf_puts(&d->advice,
+                 "; large blocks come from the kernel page by page: "
+                 "MALLOC_MMAP_THRESHOLD_ and MALLOC_TRIM_THRESHOLD_, jemalloc, "
+                 "tcmalloc keep them");
+    return true;
+}
+
+/* ---- memory_leak -------------------------------------------------------------------------- */
+
+/* Hours until the limit at this rate decide how bad it is. */
+static double leak_stake(double rate_mb_per_min, double room_mb)
+{
+    const double hours = room_mb / rate_mb_per_min / 60;
+    if (!(rate_mb_per_min > 0) || isnan(hours))
+        return 0.15;
+    return hours < 1 ? 0.6 : hours < 8 ? 0.3 : hours < 72 ? 0.15 : 0.05;
+}
+
+static bool is_leak_of_sites(const struct rule_case *c)
+{
+    const double leaked = FACT_OF(c, LEAK_MB);
+    const double limit = FACT_OF(c, MEMORY_LIMIT_MB);
+    const double rss = FACT_OF(c, RSS_MB);
+    const bool much = leaked >= c->t->leak_mb || leaked >= c->t->leak_of_limit * limit;
+    return much && (isnan(rss) || leaked >= c->t->leak_of_rss * rss);
+}
+
+/* Seen from outside: it grows, and goes on. Blocks that are freed again are none. */
+static bool is_leak_of_growth(const struct rule_case *c)
+{
+    const double growth = FACT_OF(c, GROWTH_MB);
+    return growth >= c->t->leak_mb &&
+           growth >= c->t->leak_of_rss * FACT_OF(c, RSS_MB) &&
+           FACT_OF(c, GROWTH_LATE) >= c->t->leak_steady;
+}
+
+static bool judge_leak(const struct rule_case *c, struct draft *d)
+{
+    const bool sites = is_leak_of_sites(c);
+    if (!sites && !is_leak_of_growth(c))
+        return false;
+    /* Sites tell of windows over the run; memory that stands still is no leak. */
+    if (sites && FACT_OF(c, GROWTH_LATE) < c->t->leak_steady / 2)
+        return false;
+    const double room = FACT_OF(c, MEMORY_LIMIT_MB) - FACT_OF(c, RSS_MB);
+    const double much = sites ? FACT_OF(c, LEAK_MB) : FACT_OF(c, GROWTH_MB);
+    const double rate = FACT_OF(c, GROWTH_MB_PER_MIN);
+    d->stake = leak_stake(isnan(rate) ? much / (FACT_OF(c, RUN_S) / 60) : rate, room);
+    const bool fragments = !sites && FACT_OF(c, FRAGMENTATION) >= 2;
+    buf_printf(&d->text, "Memory grew by %.0f MiB and went on growing", much);
+    if (rate > 0)
+        buf_printf(&d->text, ", %.3g MiB a minute", rate);
+    if (fragments)
+        buf_puts(&d->text, "; live blocks did not: the heap is fragmented");
+    else if (FACT_OF(c, LEAK_KB_PER_STEP) > 0)
+        buf_printf(&d->text, ", %.3g KiB a step", FACT_OF(c, LEAK_KB_PER_STEP));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, LEAK);
+    if (fragments)
+        buf_puts(&d->advice, "Allocate long-lived and short-lived blocks apart, try "
+                             "MALLOC_ARENA_MAX=2 or jemalloc");
+    else
+        buf_puts(&d->advice,
+                 "Let go of what is kept: history lists, tensors with their "
+                 "graph (use .item() or .detach()), caches without a bound");
+    put_place(&d->advice, "; allocated at ", PLACE_OF(c, LEAK));
+    return true;
+}
+
+/* ---- memory_pressure ------------------------------------------------------------------------ */
+
+static bool judge_pressure(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, MEMORY_SHARE);
+    const bool absolute = FACT_OF(c, RSS_MB) >= c->t->memory_mb;
+    if (!(share >= c->t->memory) && !absolute)
+        return false;
+    d->stake = absolute ? 0.2 : rule_nearness(share, c->t->memory, 1) + 0.05;
+    buf_printf(&d->text, "Memory reached %.0f %% of its limit of %.0f MiB.",
+               100 * share, FACT_OF(c, MEMORY_LIMIT_MB));
+    buf_puts(&d->advice,
+             "A smaller batch, fewer workers or prefetched batches, float32 "
+             "instead of float64, mapped files instead of copies; or a higher "
+             "limit");
+    return true;
+}
+
+/* ---- worker_memory_growth ------------------------------------------------------------------- */
+
+static bool judge_workers(const struct rule_case *c, struct draft *d)
+{
+    const double growth = FACT_OF(c, WORKER_GROWTH_MB);
+    const double limit = FACT_OF(c, MEMORY_LIMIT_MB);
+    if (!(growth >= c->t->worker_growth_mb) && !(growth >= c->t->worker_growth * limit))
+        return false;
+    const double of_limit = growth / limit;
+    d->stake = fmin(0.15 + (isnan(of_limit) ? 0 : 2 * of_limit), 1);
+    buf_printf(
+        &d->text,
+        "Private memory of the loader's workers grew by %.0f MiB: pages they shared "
+        "with the main process were copied when reference counts were written.",
+        growth);
+    d->place = PLACE_OF(c, OBJECT);
+    buf_puts(&d->advice, "Keep the data set's many small Python objects");
+    put_place(&d->advice, " (", PLACE_OF(c, OBJECT));
+    if (PLACE_OF(c, OBJECT)[0])
+        buf_putc(&d->advice, ')');
+    buf_puts(&d->advice, " in one array (numpy, torch, Arrow), which has one reference "
+                         "count; or use fewer workers");
+    return true;
+}
+
+/* ---- swapping, fd_leak ------------------------------------------------------------------------ */
+
+static bool judge_swapping(const struct rule_case *c, struct draft *d)
+{
+    const double faults = FACT_OF(c, MAJOR_FAULTS);
+    if (!(FACT_OF(c, SWAP_MB) >= 1) || !(faults >= c->t->swap_faults))
+        return false;
+    /* A page from a disk takes some milliseconds, from an SSD a tenth of one. */
+    d->stake = fmin(0.1 + faults * 1e-3, 1);
+    d->gain = (struct gain){ fmin(faults * 1e-4, 0.5), fmin(faults * 1e-3, 0.8),
+                             fmin(faults * 5e-3, 0.95) };
+    buf_printf(&d->text, "%.0f MiB are swapped out, and %.0f pages a second come back.",
+               FACT_OF(c, SWAP_MB), faults);
+    buf_puts(&d->advice,
+             "Use less memory: a smaller batch, fewer workers, mapped files; "
+             "or a machine with more");
+    return true;
+}
+
+static bool judge_descriptors(const struct rule_case *c, struct draft *d)
+{
+    const double open = FACT_OF(c, OPEN_AT_END);
+    if (FACT_OF(c, OPEN_GROWS) != 1 || !(open >= c->t->descriptors))
+        return false;
+    /* 1,024 is the usual limit of a process. */
+    d->stake = fmin(0.1 + 0.5 * open / 1024, 0.8);
+    buf_printf(&d->text,
+               "%.0f descriptors are open at the end, more and more throughout.", open);
+    d->place = PLACE_OF(c, FD);
+    buf_puts(&d->advice, "Close files (with open(…) as f)");
+    put_place(&d->advice, "; most of them: ", PLACE_OF(c, FD));
+    return true;
+}
+
+const struct rule rules_memory[] = {
+    { "allocation_churn", "ALLOCATION CHURN", RULES_MEMORY, .judge = judge_churn,
+      .needs = { FACT_ALLOC_SHARE },
+      .shows = { FACT_FAULT_SHARE, FACT_ALLOC_MB_PER_STEP, FACT_ALLOCS_PER_STEP,
+                 FACT_FAULTS_PER_STEP, FACT_STEP_MS } },
+    { "memory_leak", "MEMORY LEAK", RULES_MEMORY, .judge = judge_leak,
+      .needs = { FACT_GROWTH_MB },
+      .shows = { FACT_LEAK_MB, FACT_LEAK_KB_PER_STEP, FACT_GROWTH_MB_PER_MIN,
+                 FACT_GROWTH_LATE, FACT_LIVE_MB, FACT_RSS_MB, FACT_MEMORY_LIMIT_MB },
+      .yields_to = { "worker_memory_growth", "fd_leak" } },
+    { "memory_pressure", "MEMORY NEARLY FULL", RULES_MEMORY, true,
+      .judge = judge_pressure, .needs = { FACT_MEMORY_SHARE },
+      .shows = { FACT_RSS_MB, FACT_MEMORY_LIMIT_MB, FACT_MEMORY_PRESSURE,
+                 FACT_GROWTH_MB },
+      .yields_to = { "memory_leak", "worker_memory_growth", "too_many_workers",
+                     "swapping", "shm_pressure" } },
+    { "worker_memory_growth", "WORKERS GROW", RULES_MEMORY, .judge = judge_workers,
+      .needs = { FACT_WORKER_GROWTH_MB },
+      .shows = { FACT_WORKERS, FACT_WORKER_PRIVATE_MB, FACT_MEMORY_LIMIT_MB } },
+    { "swapping", "SWAPPING", RULES_MEMORY, .judge = judge_swapping,
+      .needs = { FACT_SWAP_MB, FACT_MAJOR_FAULTS },
+      .shows = { FACT_RSS_MB, FACT_MEMORY_LIMIT_MB, FACT_MEMORY_PRESSURE },
+      .yields_to = { "memory_leak", "worker_memory_growth" } },
+    { "fd_leak", "DESCRIPTORS LEAK", RULES_MEMORY, .judge = judge_descriptors,
+      .needs = { FACT_OPEN_AT_END, FACT_OPEN_GROWS },
+      .shows = { FACT_OPENS_PER_STEP } },
+    { 0 },
+};

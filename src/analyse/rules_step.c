@@ -1,0 +1,226 @@
+/* rules_step.c: rules about the step itself and what stands between steps. */
+#include "analyse/rules.h"
+
+static bool judge_optimizer(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, OPTIMIZER_SHARE);
+    if (!(share >= c->t->optimizer))
+        return false;
+    draft_time(c, d, share, 0.3, 0.6, 0.9);
+    buf_printf(&d->text, "%.0f %% of every step is the optimizer.", 100 * share);
+    d->place = PLACE_OF(c, OPTIMIZER);
+    buf_puts(&d->advice, "Use an implementation that updates all parameters at once "
+                         "(foreach=True or fused=True in torch.optim)");
+    put_place(&d->advice, " at ", PLACE_OF(c, OPTIMIZER));
+    buf_puts(&d->advice, "; larger batches or accumulation step less often");
+    return true;
+}
+
+static bool judge_sync(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, SYNC_SHARE);
+    if (!(share >= c->t->sync))
+        return false;
+    draft_time(c, d, share, 0.2, 0.6, 1);
+    buf_printf(&d->text, "%.0f %% of every step waits for results", 100 * share);
+    put_place(&d->text, ", at ", PLACE_OF(c, SYNC));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, SYNC);
+    buf_puts(&d->advice, "Ask for values (.item(), .cpu(), print of a tensor) every N "
+                         "steps instead of every step");
+    put_place(&d->advice, ": ", PLACE_OF(c, SYNC));
+    return true;
+}
+
+static bool judge_launch(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, LAUNCH_SHARE);
+    if (!(share >= c->t->launch) || !(FACT_OF(c, GPU_BUSY) < 0.8))
+        return false;
+    draft_time(c, d, 1 - FACT_OF(c, GPU_BUSY), 0.3, 0.6, 0.9);
+    d->stake = rule_of_run(c, share);
+    buf_printf(
+        &d->text,
+        "The host takes %.0f %% of the step to launch kernels, and the card waits "
+        "for them.",
+        100 * share);
+    d->place = PLACE_OF(c, OVERHEAD);
+    buf_puts(&d->advice,
+             "torch.compile or CUDA graphs, fused operators, larger batches");
+    return true;
+}
+
+/* Fixed costs of a step, on the host: what is outside compute kernels. */
+static bool judge_batch(const struct rule_case *c, struct draft *d)
+{
+    const double overhead = FACT_OF(c, OVERHEAD_SHARE);
+    const double batch = FACT_OF(c, BATCH_SIZE);
+    if (!(overhead >= c->t->overhead) || !(batch <= c->t->small_batch))
+        return false;
+    /* Steps that load have another illness, and workers' CPU time is not the steps'. */
+    if (FACT_OF(c, INPUT_SHARE) >= 0.3 || FACT_OF(c, WORKERS) > 0 ||
+        FACT_OF(c, STEP_MS) > 50)
+        return false;
+    draft_time(c, d, overhead, 0.3, 0.6, 0.9);
+    buf_printf(
+        &d->text,
+        "%.0f %% of CPU time in steps is not computing: each step of %.0f sample%s "
+        "pays for the interpreter and the framework.",
+        100 * overhead, batch, batch == 1 ? "" : "s");
+    d->place = PLACE_OF(c, LOADER);
+    buf_printf(&d->advice, "A larger batch (now batch_size=%.0f)", batch);
+    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+    buf_puts(&d->advice, "; it changes the training: the learning rate goes with it");
+    return true;
+}
+
+static bool judge_precision(const struct rule_case *c, struct draft *d)
+{
+    const double doubles = FACT_OF(c, DOUBLE_SHARE);
+    const double tensor = FACT_OF(c, TENSOR_CORE_SHARE);
+    const bool on_card = tensor < c->t->tensor_cores && FACT_OF(c, GPU_BUSY) >= 0.5;
+    if (!(doubles >= c->t->float64) && !on_card)
+        return false;
+    const double share = on_card ? FACT_OF(c, GPU_BUSY) : doubles;
+    d->stake = on_card ? 0.3 * share : 0.5 * share;
+    d->gain = on_card ? (struct gain){ 0.1 * share, 0.4 * share, 0.7 * share }
+                      : (struct gain){ 0.3 * share, 0.5 * share, 0.6 * share };
+    if (on_card)
+        buf_puts(&d->text, "The card computes in float32 without its tensor cores.");
+    else
+        buf_printf(&d->text, "%.0f %% of CPU time computes in float64.", 100 * doubles);
+    d->place = on_card ? "" : PLACE_OF(c, HOT);
+    buf_puts(&d->advice, on_card ? "torch.autocast with bfloat16, or "
+                                   "torch.set_float32_matmul_precision('high')"
+                                 : "float32: model.float() and data.float(), "
+                                   "numpy arrays with dtype=np.float32");
+    put_place(&d->advice, "; most of it at ", d->place);
+    return true;
+}
+
+static bool judge_compile(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, COMPILE_SHARE);
+    if (!(share >= c->t->compile))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.5 * share, 0.8 * share, share };
+    buf_printf(&d->text, "%.0f %% of the time is spent compiling, after warm-up too.",
+               100 * share);
+    d->place = PLACE_OF(c, HOT);
+    buf_puts(&d->advice, "Give shapes that do not change (pad to a few sizes, "
+                         "drop_last=True) or torch.compile(dynamic=True); "
+                         "TORCH_LOGS=recompiles tells why");
+    return true;
+}
+
+static bool judge_checkpoint(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, CHECKPOINT_SHARE);
+    if (!(share >= c->t->checkpoint))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.5 * share, 0.8 * share, share };
+    buf_printf(&d->text, "%.0f %% of the run writes checkpoints", 100 * share);
+    if (FACT_OF(c, CHECKPOINTS) >= 1)
+        buf_printf(&d->text, ", %.0f of them", FACT_OF(c, CHECKPOINTS));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, CHECKPOINT);
+    buf_puts(&d->advice, "Write them less often, or in the background from a copy");
+    put_place(&d->advice, " (", PLACE_OF(c, CHECKPOINT));
+    if (PLACE_OF(c, CHECKPOINT)[0])
+        buf_putc(&d->advice, ')');
+    return true;
+}
+
+static bool judge_logging(const struct rule_case *c, struct draft *d)
+{
+    const double log = FACT_OF(c, LOG_SHARE);
+    const double synced = FACT_OF(c, SYNC_IO_SHARE);
+    const double share = fmax(log, synced);
+    if (!(share >= c->t->logging))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.6 * share, 0.9 * share, share };
+    buf_printf(&d->text, "%.0f %% of the main thread's time goes into logging%s",
+               100 * share, synced >= log ? " and flushing files" : "");
+    put_place(&d->text, ", at ", PLACE_OF(c, LOG));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, LOG);
+    buf_puts(&d->advice, "Log every N steps, without flushing each time");
+    put_place(&d->advice, ": ", PLACE_OF(c, LOG));
+    put_place(&d->advice, "; written to ", PLACE_OF(c, LOG_FILE));
+    return true;
+}
+
+static bool judge_evaluation(const struct rule_case *c, struct draft *d)
+{
+    const double share = FACT_OF(c, EVALUATION_SHARE);
+    if (!(share >= c->t->evaluation))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.3 * share, 0.6 * share, 0.9 * share };
+    buf_printf(&d->text, "%.0f %% of the run evaluates.", 100 * share);
+    buf_puts(&d->advice, "Evaluate less often or on a part of the data, with larger "
+                         "batches and without gradients (torch.inference_mode())");
+    return true;
+}
+
+static bool judge_startup(const struct rule_case *c, struct draft *d)
+{
+    const double imports = FACT_OF(c, IMPORT_S);
+    const double own = FACT_OF(c, STARTUP_S) - (isnan(imports) ? 0 : imports);
+    const double share = own / FACT_OF(c, RUN_S);
+    if (!(share >= c->t->startup) || !(own >= c->t->startup_s))
+        return false;
+    d->stake = share;
+    d->gain = (struct gain){ 0.4 * share, 0.8 * share, share };
+    buf_printf(&d->text, "%.1f s of %.1f s pass before the first step", own,
+               FACT_OF(c, RUN_S));
+    if (imports > 0.5)
+        buf_printf(&d->text, " (%.1f s more are imports)", imports);
+    put_place(&d->text, ", most of them at ", PLACE_OF(c, STARTUP));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, STARTUP);
+    buf_puts(&d->advice,
+             "Keep what is prepared at the start in a file for the next run");
+    put_place(&d->advice, ": ", PLACE_OF(c, STARTUP));
+    return true;
+}
+
+const struct rule rules_step[] = {
+    { "optimizer_bound", "OPTIMIZER-BOUND", RULES_STEP, .judge = judge_optimizer,
+      .needs = { FACT_OPTIMIZER_SHARE },
+      .shows = { FACT_STEP_MS, FACT_FORWARD_SHARE, FACT_BACKWARD_SHARE,
+                 FACT_BATCH_SIZE },
+      .yields_to = { "batch_too_small", "precision_unused", "gil_contention" } },
+    { "sync_stall", "WAITING FOR RESULTS", RULES_STEP, .judge = judge_sync,
+      .needs = { FACT_SYNC_SHARE }, .shows = { FACT_STEP_MS, FACT_GPU_BUSY } },
+    { "launch_bound", "LAUNCH-BOUND", RULES_STEP, .judge = judge_launch,
+      .needs = { FACT_LAUNCH_SHARE, FACT_GPU_BUSY },
+      .shows = { FACT_KERNELS_PER_STEP, FACT_KERNEL_US, FACT_STEP_MS } },
+    { "batch_too_small", "BATCH TOO SMALL", RULES_STEP, .judge = judge_batch,
+      .needs = { FACT_OVERHEAD_SHARE, FACT_BATCH_SIZE },
+      .shows = { FACT_STEP_MS, FACT_KERNEL_SHARE, FACT_PYTHON_SHARE,
+                 FACT_GPU_MEMORY_SHARE } },
+    { "precision_unused", "PRECISION", RULES_STEP, .judge = judge_precision,
+      .needs = { FACT_DOUBLE_SHARE },
+      .shows = { FACT_TENSOR_CORE_SHARE, FACT_GPU_BUSY, FACT_STEP_MS },
+      .yields_to = { "slow_blas" } },
+    { "recompilation", "COMPILING AGAIN", RULES_STEP, .judge = judge_compile,
+      .needs = { FACT_COMPILE_SHARE },
+      .shows = { FACT_STEP_MS, FACT_STEP_P99_MS, FACT_SLOW_STEP_SHARE } },
+    { "checkpoint_stall", "CHECKPOINTS", RULES_STEP, .judge = judge_checkpoint,
+      .needs = { FACT_CHECKPOINT_SHARE },
+      .shows = { FACT_CHECKPOINTS, FACT_STEPS, FACT_WRITE_SHARE, FACT_SYNC_IO_SHARE } },
+    { "logging_stall", "LOGGING", RULES_STEP, .judge = judge_logging,
+      .needs = { FACT_LOG_SHARE },
+      .shows = { FACT_SYNC_IO_SHARE, FACT_WRITE_SHARE, FACT_STEP_MS },
+      .yields_to = { "checkpoint_stall" } },
+    { "evaluation_heavy", "EVALUATION", RULES_STEP, .judge = judge_evaluation,
+      .needs = { FACT_EVALUATION_SHARE }, .shows = { FACT_STEADY_SHARE, FACT_STEPS } },
+    { "startup_bound", "SLOW START", RULES_STEP, .judge = judge_startup,
+      .needs = { FACT_STARTUP_S, FACT_RUN_S },
+      .shows = { FACT_STARTUP_SHARE, FACT_IMPORT_S, FACT_STEPS } },
+    { 0 },
+};

@@ -1,0 +1,270 @@
+/* whatif.c: see whatif.h.
+ *
+ * Costs of shipping, where the run had no workers and nobody could measure them: a fresh
+ * shared mapping per batch took 4.2 ms for 4.9 MB in the worker on one machine, and
+ * 0.72 ms for 0.6 MB on another; receiving limited the second one to 2,920 samples of
+ * 0.6 MB a second (BUDGETS). With a byte in every page touched twice that is what page
+ * faults cost.
+ *
+ * Cores: two busy hardware threads of one core do about 1.3 times the work of one, and
+ * guests do not always say which of theirs are such pairs.
+ */
+#include "analyse/whatif.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCHES = 400, SETTLED = 100, WORKERS_MAX = 512, AHEAD_MAX = 4096 };
+
+struct costs {
+    double ship_ns_per_mb, receive_ns_per_mb;
+    double thread; /* what a core's second thread is worth: 0.5 none, 1 a core */
+};
+static const struct costs usual = { 1.15e6, 0.60e6, 0.65 };
+static const struct costs cheap = { 0.70e6, 0.40e6, 0.90 };
+static const struct costs dear = { 1.50e6, 0.80e6, 0.50 };
+
+/* Two bounds that are near each other are both felt. */
+static double both(double a, double b)
+{
+    const double high = fmax(a, b);
+    const double low = fmin(a, b);
+    return high > 0 ? high * pow(1 + pow(low / high, 6), 1.0 / 6) : 0;
+}
+
+/* ---- Times per batch with given settings ---------------------------------------------- */
+
+struct times {
+    double make, make_cpu, ship, receive, compute, compute_cpu;
+};
+
+static double known_or(double value, double otherwise)
+{
+    return isnan(value) ? otherwise : value;
+}
+
+static struct times times_of(const struct pipeline *p, const struct settings *s,
+                             const struct costs *costs)
+{
+    const double speed = s->transform_speed > 0 ? s->transform_speed : 1;
+    const double share = fmin(fmax(known_or(p->transform_share, 1), 0), 1);
+    const double factor = 1 - share + share / speed;
+    const double mb = known_or(p->batch_mb, 0);
+    struct times t = {
+        .make = p->make_ns * factor,
+        .make_cpu = known_or(p->make_cpu_ns, p->make_ns) * factor,
+        .ship = known_or(p->ship_ns, mb * costs->ship_ns_per_mb),
+        .receive = known_or(p->receive_ns, mb * costs->receive_ns_per_mb),
+        .compute = p->compute_ns,
+        .compute_cpu = known_or(p->compute_cpu_ns, p->compute_ns),
+    };
+    if (s->workers == 0)
+        t.ship = t.receive = 0;
+    return t;
+}
+
+/* ---- Played through ---------------------------------------------------------------------- */
+
+/* The i-th of evenly spread quantiles, in an order that looks random: the tail comes as
+ * often as it came, and the same numbers come out every time. */
+static double nth_make(const struct pipeline *p, const struct times *t, int i)
+{
+    double whole;
+    if (!p->make || p->make->count < 20)
+        return t->make;
+    const double u = modf((i + 0.5) * 0.6180339887498949, &whole);
+    const double value = distribution_quantile(p->make, fmin(fmax(u, 1e-3), 1));
+    return p->make->mean > 0 ? value / p->make->mean * t->make : t->make;
+}
+
+struct play {
+    double *taken; /* when the main thread took batch i */
+    double free_at[WORKERS_MAX];
+};
+
+/* When the main thread is through with batch i. */
+static double play_batch(struct play *play, const struct pipeline *p,
+                         const struct settings *s, const struct times *t, int i,
+                         double ready)
+{
+    const int worker = i % s->workers;
+    const int ahead = s->workers * s->prefetch;
+    const double asked = i >= ahead ? play->taken[i - ahead] : 0;
+    const double begun = fmax(play->free_at[worker], asked);
+    const double made = begun + nth_make(p, t, i) + t->ship;
+    play->free_at[worker] = made;
+    play->taken[i] = fmax(ready, made) + t->receive;
+    return play->taken[i] + t->compute;
+}
+
+/* Mean time of a step once it runs steadily. */
+static double play_through(const struct pipeline *p, const struct settings *s,
+                           const struct times *t)
+{
+    static const double nothing = NAN;
+    struct play play = { .taken = malloc(BATCHES * sizeof *play.taken) };
+    double ready = 0;
+    double from = 0;
+    if (!play.taken)
+        return nothing;
+    for (int i = 0; i < BATCHES; i++) {
+        ready = play_batch(&play, p, s, t, i, ready);
+        if (i == SETTLED - 1)
+            from = ready;
+    }
+    free(play.taken);
+    return (ready - from) / (BATCHES - SETTLED);
+}
+
+/* What the cores need for a step, were they all always busy. */
+static double cores_bound(const struct pipeline *p, const struct settings *s,
+                          const struct times *t, const struct costs *costs)
+{
+    const double cores = p->cores >= 1 ? p->cores : 1;
+    const double beside = (t->make_cpu + t->ship + t->receive) / costs->thread;
+    /* Many processes take turns: caches are filled again each time. */
+    const double crowd = fmax((s->workers + 1) / cores - 1, 0);
+    return (t->compute_cpu + beside) / cores * (1 + 0.03 * fmin(crowd, 5));
+}
+
+static double model(const struct pipeline *p, const struct settings *s,
+                    const struct costs *costs, struct forecast *ret_forecast)
+{
+    const struct times t = times_of(p, s, costs);
+    if (s->data_free) {
+        ret_forecast->limit = LIMIT_COMPUTE;
+        return t.compute;
+    }
+    if (s->workers <= 0) {
+        ret_forecast->limit = t.make > t.compute ? LIMIT_MAKING : LIMIT_COMPUTE;
+        return t.make + t.compute;
+    }
+    const double played = play_through(p, s, &t);
+    const double bound = cores_bound(p, s, &t, costs);
+    const double main_ns = t.compute + t.receive;
+    ret_forecast->limit = bound > played           ? LIMIT_CORES
+                          : played > 1.1 * main_ns ? LIMIT_MAKING
+                          : t.receive > t.compute  ? LIMIT_SHIPPING
+                                                   : LIMIT_COMPUTE;
+    /* A core for each of them: nobody has to wait for one. */
+    return p->cores > s->workers + 1 && bound < played ? played : both(played, bound);
+}
+
+/* ---- Questions ----------------------------------------------------------------------------- */
+
+struct settings whatif_now(const struct pipeline *p)
+{
+    return (struct settings){ .workers = p->workers,
+                              .prefetch = p->prefetch >= 1 ? p->prefetch : 2,
+                              .transform_speed = 1 };
+}
+
+/* The run itself must come out as it was; a model that is far off is not stretched to
+ * fit more than this. */
+static double correction(const struct pipeline *p, const struct costs *costs)
+{
+    struct forecast ignored;
+    const struct settings now = whatif_now(p);
+    const double ratio = p->step_ns / model(p, &now, costs, &ignored);
+    return isfinite(ratio) ? fmin(fmax(ratio, 0.6), 1.7) : 1;
+}
+
+struct forecast whatif_predict(const struct pipeline *p, const struct settings *s)
+{
+    struct settings asked = *s;
+    struct forecast f = { NAN, NAN, NAN, NAN, LIMIT_COMPUTE };
+    struct forecast other = f;
+    if (asked.workers > WORKERS_MAX)
+        asked.workers = WORKERS_MAX;
+    if (asked.prefetch < 1)
+        asked.prefetch = 1;
+    if (asked.workers > 0 && asked.prefetch > AHEAD_MAX / asked.workers)
+        asked.prefetch = AHEAD_MAX / asked.workers;
+    const double low = model(p, &asked, &cheap, &other) * correction(p, &cheap);
+    const double high = model(p, &asked, &dear, &other) * correction(p, &dear);
+    f.step_ns = model(p, &asked, &usual, &f) * correction(p, &usual);
+    /* What is measured moves from run to run by some percent. */
+    f.low_ns = fmin(fmin(low, high), f.step_ns) * 0.95;
+    f.high_ns = fmax(fmax(low, high), f.step_ns) * 1.08;
+    f.wait_ns = fmax(f.step_ns - p->compute_ns, 0);
+    return f;
+}
+
+struct settings whatif_best(const struct pipeline *p)
+{
+    static const int counts[] = { 0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 };
+    enum { COUNTS = sizeof counts / sizeof *counts };
+    const int most = p->cores > 0 ? (int)fmax(4 * p->cores, 8) : 8;
+    double ns[COUNTS];
+    double least = INFINITY;
+    struct settings s = whatif_now(p);
+    for (int i = 0; i < COUNTS && counts[i] <= most; i++) {
+        s.workers = counts[i];
+        ns[i] = whatif_predict(p, &s).step_ns;
+        least = fmin(least, ns[i]);
+    }
+    for (int i = 0; i < COUNTS && counts[i] <= most; i++)
+        if (ns[i] <= 1.03 * least) {
+            s.workers = counts[i];
+            break;
+        }
+    return s;
+}
+
+const char *forecast_limit_name(enum forecast_limit limit)
+{
+    static const char *const names[] = { "compute", "making batches",
+                                         "shipping batches", "cores" };
+    return names[limit];
+}
+
+/* ---- Words ------------------------------------------------------------------------------------ */
+
+static bool set_one(struct settings *s, const char *key, const char *value)
+{
+    char *end;
+    errno = 0;
+    const double number = strtod(value, &end);
+    const bool good = end != value && *end == '\0' && errno == 0 && isfinite(number);
+    const bool whole = good && number == floor(number) && number <= WORKERS_MAX;
+    if (strcmp(key, "workers") == 0 && whole && number >= 0)
+        s->workers = (int)number;
+    else if (strcmp(key, "prefetch") == 0 && whole && number >= 1)
+        s->prefetch = (int)number;
+    else if (strcmp(key, "transform") == 0 && good && number > 0)
+        s->transform_speed = number;
+    else if (strcmp(key, "data") == 0 && strcmp(value, "free") == 0)
+        s->data_free = true;
+    else
+        return false;
+    return true;
+}
+
+int whatif_parse(const char *text, struct settings *settings,
+                 char ret_error[WHATIF_ERROR_LEN])
+{
+    struct settings s = *settings;
+    for (const char *p = text; *p;) {
+        char word[64];
+        const size_t len = strcspn(p, ", ");
+        const size_t used = len < sizeof word ? len : sizeof word - 1;
+        memcpy(word, p, used);
+        word[used] = '\0';
+        char *value = strchr(word, '=');
+        if (value)
+            *value++ = '\0';
+        if (len && (len >= sizeof word || !value || !set_one(&s, word, value))) {
+            (void)snprintf(ret_error, WHATIF_ERROR_LEN,
+                           "'%.*s' is not workers=N, prefetch=N, transform=TIMES or "
+                           "data=free",
+                           (int)(len < 40 ? len : 40), p);
+            return -EINVAL;
+        }
+        p += len + (p[len] != '\0');
+    }
+    *settings = s;
+    return 0;
+}

@@ -1,0 +1,79 @@
+/* whatif.h: how long would a step take with other settings of the loader?
+ *
+ * A model of the recorded pipeline. Batches are made by W workers, in turns and in
+ * order, at most W × prefetch ahead of the consumer, as torch does it; making takes as
+ * long as it was measured to take, tails included; shipping a batch between processes
+ * costs its worker and the main process time for every MiB (fresh shared mappings);
+ * the main thread computes as long as it did. That is played through, step by step. What
+ * all of them together need of the cores is a second bound.
+ *
+ * So it knows when workers do not help: when shipping costs more than making, when the
+ * cores are taken, when one process has to wait for another's turn; and that waits for
+ * storage scale beyond the number of cores.
+ *
+ * The model is scaled so that the settings of the run give the step time of the run.
+ */
+#ifndef SONDE_ANALYSE_WHATIF_H
+#define SONDE_ANALYSE_WHATIF_H
+
+#include <stdbool.h>
+
+#include "analyse/distribution.h"
+
+struct report;
+
+/* One loader as it was measured. Times are nanoseconds per batch; NaN: not known. */
+struct pipeline {
+    bool known;
+    int workers, prefetch; /* prefetch ≥ 1; of 0 workers it means nothing */
+    double cores;
+    double step_ns;         /* measured, steady, median */
+    double compute_ns;      /* main thread, outside of fetching */
+    double compute_cpu_ns;  /* of the main process, all threads; NaN: one thread */
+    double make_ns;         /* samples and collate, in one process */
+    double make_cpu_ns;     /* NaN: all of it */
+    double transform_share; /* of make_ns; NaN: all of it */
+    double ship_ns;         /* in the worker; NaN: from batch_mb */
+    double receive_ns;      /* in the main process; NaN: from batch_mb */
+    double batch_mb;        /* NaN: shipping is not counted */
+    const struct distribution *make; /* its spread; NULL: none */
+};
+
+struct settings {
+    int workers, prefetch;
+    double transform_speed; /* 2: twice as fast */
+    bool data_free;         /* batches are always there */
+};
+
+enum forecast_limit {
+    LIMIT_COMPUTE, /* the main thread's own work */
+    LIMIT_MAKING,  /* workers, or the main thread while it makes batches itself */
+    LIMIT_SHIPPING,
+    LIMIT_CORES,
+};
+
+struct forecast {
+    double step_ns, low_ns, high_ns;
+    double wait_ns; /* of step_ns: waiting for a batch */
+    enum forecast_limit limit;
+};
+
+/* The settings the run had. */
+struct settings whatif_now(const struct pipeline *pipeline);
+struct forecast whatif_predict(const struct pipeline *pipeline,
+                               const struct settings *settings);
+/* The fewest workers that come within 3 % of the best; prefetch as it is, at least 2. */
+struct settings whatif_best(const struct pipeline *pipeline);
+
+const char *forecast_limit_name(enum forecast_limit limit);
+
+/* "workers=4,prefetch=2,transform=3" or "data=free", blanks or commas between; what is
+ * not named stays as it is. −EINVAL: ret_error says what is wrong. */
+enum { WHATIF_ERROR_LEN = 128 };
+int whatif_parse(const char *text, struct settings *settings,
+                 char ret_error[WHATIF_ERROR_LEN]);
+
+/* What the report knows of its training loader; known false without one. */
+void pipeline_of(const struct report *report, struct pipeline *ret_pipeline);
+
+#endif

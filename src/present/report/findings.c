@@ -1,0 +1,324 @@
+/* findings.c: what is wrong and what to do about it, as text and as JSON. */
+#include <math.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "present/report/jsonparts.h"
+#include "present/report/sections.h"
+
+enum { LABEL = 10, RANK = 2, SEVERITY = 10, ID = 22 };
+
+/* ---- Text --------------------------------------------------------------------------- */
+
+static void put_clean(struct page *page, const char *label, enum page_color color,
+                      const char *text)
+{
+    struct buf clean = BUF_INIT;
+    clean_text(&clean, text, 0);
+    page_paragraph(page, label, color, clean.data);
+    buf_release(&clean);
+}
+
+static enum page_color severity_color(enum severity severity)
+{
+    return severity >= SEVERITY_HIGH ? RED : severity == SEVERITY_MEDIUM ? BOLD : DIM;
+}
+
+/* "1 critical  data_loading_bound    74 % of every step …", further lines under it. */
+static void put_finding(struct page *page, const struct finding *f, size_t rank)
+{
+    struct buf text = BUF_INIT;
+    struct buf clean = BUF_INIT;
+    buf_puts(&text, f->description);
+    for (size_t i = 0; i < f->because_count; i++)
+        buf_printf(&text, "%s%s%s", i ? ", " : " Because of ", f->because[i],
+                   i + 1 == f->because_count ? "." : "");
+    clean_text(&clean, text.data, 0);
+    page_printf(page, "%zu ", rank);
+    page_puts(page, severity_color(f->severity), severity_name(f->severity));
+    page_fill(page, SEVERITY - strlen(severity_name(f->severity)));
+    page_left(page, f->id, ID);
+    const size_t indent = LABEL + RANK + SEVERITY + ID;
+    page_wrapped(page, indent, clean.data);
+    buf_release(&text);
+    buf_release(&clean);
+}
+
+static void put_advice(struct page *page, const struct finding *f)
+{
+    struct buf clean = BUF_INIT;
+    clean_text(&clean, f->recommendation, 0);
+    const size_t indent = LABEL + RANK + SEVERITY;
+    page_fill(page, indent);
+    page_puts(page, CYAN, "→ ");
+    page_wrapped(page, indent + 2, clean.data);
+    buf_release(&clean);
+}
+
+static void put_evidence(struct page *page, const struct finding *f)
+{
+    for (size_t i = 0; i < f->evidence_count; i++) {
+        const struct finding_evidence *e = &f->evidence[i];
+        page_fill(page, LABEL + RANK + SEVERITY + 2);
+        page_left(page, e->metric, 32);
+        if (strcmp(e->unit, "share") == 0)
+            page_printf(page, "%6.1f %%", 100 * e->value);
+        else
+            page_printf(page, "%8.4g %s", e->value,
+                        strcmp(e->unit, "1") == 0 ? "" : e->unit);
+        page_printf(page, "   %s\n", e->source);
+    }
+    if (f->gain.mid >= 0) {
+        page_fill(page, LABEL + RANK + SEVERITY + 2);
+        page_left(page, "predicted gain", 32);
+        page_printf(page, "%6.1f %%   (%.0f – %.0f %% of step time)\n",
+                    100 * f->gain.mid, 100 * f->gain.low, 100 * f->gain.high);
+    }
+}
+
+static void put_quiet(struct page *page, const struct diagnosis *d, bool full)
+{
+    struct flow flow;
+    flow_begin(&flow, page, d->finding_count ? "" : "FINDINGS");
+    if (!d->finding_count)
+        flow_put(&flow, "none");
+    flow_put(&flow, "%zu rules quiet", d->quiet);
+    if (d->unchecked_count)
+        flow_put(&flow, "%zu not checkable here%s", d->unchecked_count,
+                 full ? "" : " (sonde report --full names them)");
+    if (d->off)
+        flow_put(&flow, "%zu switched off", d->off);
+    if (d->reference)
+        flow_put(&flow, "judged by the set reference");
+    flow_end(&flow);
+    if (!full || !d->unchecked_count)
+        return;
+    flow_begin(&flow, page, "");
+    for (size_t i = 0; i < d->unchecked_count; i++)
+        flow_put(&flow, "%s (no %s)", d->unchecked[i].id, d->unchecked[i].missing);
+    flow_end(&flow);
+}
+
+void section_next(struct page *page, const struct report *r)
+{
+    if (r->next[0])
+        put_clean(page, "NEXT", BOLD, r->next);
+    if (r->since[0])
+        put_clean(page, "SINCE", BOLD, r->since);
+}
+
+void section_findings(struct page *page, const struct report *r, bool full)
+{
+    enum { SHOWN = 4 };
+    const struct diagnosis *d = &r->diagnosis;
+    if (!d->made)
+        return;
+    for (size_t i = 0; i < d->finding_count && (full || i < SHOWN); i++) {
+        if (i == 0)
+            page_label(page, "FINDINGS");
+        else
+            page_fill(page, LABEL);
+        put_finding(page, &d->findings[i], i + 1);
+        /* The first one's advice is NEXT. */
+        if (i > 0 || full)
+            put_advice(page, &d->findings[i]);
+        if (full)
+            put_evidence(page, &d->findings[i]);
+    }
+    put_quiet(page, d, full);
+    page_puts(page, PLAIN, "\n");
+}
+
+/* ---- JSON ---------------------------------------------------------------------------- */
+
+static void put_evidence_json(struct json_writer *w, const struct finding *f)
+{
+    json_key(w, "evidence");
+    json_array_begin(w);
+    for (size_t i = 0; i < f->evidence_count; i++) {
+        const struct finding_evidence *e = &f->evidence[i];
+        json_object_begin(w);
+        field_text(w, "metric", e->metric);
+        field_number(w, "value", e->value, 6);
+        field_text(w, "unit", e->unit);
+        field_text(w, "source", e->source);
+        json_object_end(w);
+    }
+    json_array_end(w);
+}
+
+static void put_gain(struct json_writer *w, const struct gain *g)
+{
+    if (isnan(g->mid)) {
+        field_null(w, "predicted_gain");
+        return;
+    }
+    json_key(w, "predicted_gain");
+    json_object_begin(w);
+    field_number(w, "low", g->low, 4);
+    field_number(w, "mid", g->mid, 4);
+    field_number(w, "high", g->high, 4);
+    json_object_end(w);
+}
+
+static void put_texts(struct json_writer *w, const char *key, const char *const *texts,
+                      size_t count)
+{
+    json_key(w, key);
+    json_array_begin(w);
+    for (size_t i = 0; i < count; i++)
+        json_put_string(w, texts[i]);
+    json_array_end(w);
+}
+
+static void put_bottleneck(struct json_writer *w, const struct finding *f)
+{
+    json_object_begin(w);
+    field_text(w, "id", f->id);
+    field_text(w, "severity", severity_name(f->severity));
+    field_number(w, "score", f->score, 4);
+    field_text(w, "description", f->description);
+    put_texts(w, "because", f->because, f->because_count);
+    put_evidence_json(w, f);
+    field_text(w, "recommendation", f->recommendation);
+    put_gain(w, &f->gain);
+    json_key(w, "symptom");
+    json_put_bool(w, f->symptom);
+    field_text(w, "bound_by", f->bound_by);
+    field_text(w, "place", f->place);
+    field_number(w, "past_error", f->past_error, 4);
+    field_uint(w, "past_tries", f->tries);
+    json_object_end(w);
+}
+
+static void put_rules(struct json_writer *w, const struct diagnosis *d)
+{
+    json_key(w, "rules");
+    json_object_begin(w);
+    field_text(w, "set", d->reference ? "reference" : "default");
+    field_uint(w, "asked", d->rules - d->off - d->unchecked_count);
+    field_uint(w, "quiet", d->quiet);
+    field_uint(w, "off", d->off);
+    json_key(w, "unchecked");
+    json_array_begin(w);
+    for (size_t i = 0; i < d->unchecked_count; i++) {
+        json_object_begin(w);
+        field_text(w, "id", d->unchecked[i].id);
+        field_text(w, "missing", d->unchecked[i].missing);
+        json_object_end(w);
+    }
+    json_array_end(w);
+    json_object_end(w);
+}
+
+void fields_of_findings(struct json_writer *w, const struct report *r)
+{
+    const struct diagnosis *d = &r->diagnosis;
+    json_key(w, "bottlenecks");
+    json_array_begin(w);
+    for (size_t i = 0; i < d->finding_count; i++)
+        put_bottleneck(w, &d->findings[i]);
+    json_array_end(w);
+    json_key(w, "recommendations");
+    json_array_begin(w);
+    for (size_t i = 0; i < d->finding_count; i++)
+        if (d->findings[i].recommendation[0])
+            json_put_string(w, d->findings[i].recommendation);
+    json_array_end(w);
+    put_rules(w, d);
+}
+
+/* ---- The account ------------------------------------------------------------------------ */
+
+static void put_account_phases(struct json_writer *w, const struct phase_split *s)
+{
+    json_key(w, "phases");
+    json_array_begin(w);
+    for (int p = 1; p < SONDE_PHASE_COUNT; p++) {
+        if (!(s->total_ns[p] > 0))
+            continue;
+        json_object_begin(w);
+        field_text(w, "phase", sonde_phase_name(p));
+        field_seconds(w, "total_s", s->total_ns[p]);
+        field_number(w, "share", s->share[p], 6);
+        json_object_end(w);
+    }
+    json_array_end(w);
+}
+
+static void put_changes(struct json_writer *w, const struct report *r)
+{
+    const struct step_account *a = &r->account;
+    json_key(w, "changes");
+    json_array_begin(w);
+    for (size_t i = 0; i < a->change_count; i++) {
+        const struct change *c = &a->changes[i];
+        json_object_begin(w);
+        field_uint(w, "step", c->at * r->series.per_point);
+        field_ms(w, "before_ms", c->before);
+        field_ms(w, "after_ms", c->after);
+        json_object_end(w);
+    }
+    json_array_end(w);
+}
+
+void fields_of_account(struct json_writer *w, const struct report *r)
+{
+    const struct step_account *a = &r->account;
+    if (!a->known) {
+        field_null(w, "account");
+        return;
+    }
+    json_key(w, "account");
+    json_object_begin(w);
+    field_uint(w, "steps", a->steps);
+    field_uint(w, "warmup_steps", a->warmup);
+    field_uint(w, "steady_steps", a->steady);
+    field_uint(w, "epoch_changes", a->epochs);
+    json_key(w, "partial");
+    json_put_bool(w, a->partial);
+    field_seconds(w, "wall_s", a->wall_ns);
+    field_seconds(w, "startup_s", a->startup_ns);
+    field_seconds(w, "warmup_s", a->warmup_ns);
+    field_seconds(w, "steady_s", a->steady_ns);
+    field_seconds(w, "checkpoint_s", a->checkpoint_ns);
+    field_seconds(w, "evaluation_s", a->evaluation_ns);
+    field_seconds(w, "epoch_change_s", a->epoch_ns);
+    field_seconds(w, "between_steps_s", a->between_ns);
+    field_seconds(w, "end_s", a->end_ns);
+    field_ms(w, "p50_ms", a->median_ns);
+    field_ms(w, "mean_ms", a->mean_ns);
+    field_ms(w, "p95_ms", a->p95_ns);
+    field_ms(w, "p99_ms", a->p99_ns);
+    field_number(w, "drift_share", a->drift, 6);
+    field_number(w, "drift_low", a->drift_low, 6);
+    field_number(w, "drift_high", a->drift_high, 6);
+    put_changes(w, r);
+    put_account_phases(w, &a->phases);
+    json_object_end(w);
+}
+
+/* "start 8.7 s · warm-up 0.4 s · steps 104.8 s · checkpoints 2.9 s · epoch changes 1.6 s" */
+void section_account(struct page *page, const struct report *r)
+{
+    const struct step_account *a = &r->account;
+    const struct {
+        const char *name;
+        double ns;
+    } parts[] = {
+        { "start", a->startup_ns },         { "warm-up", a->warmup_ns },
+        { "steps", a->steady_ns },          { "checkpoints", a->checkpoint_ns },
+        { "evaluation", a->evaluation_ns }, { "epoch changes", a->epoch_ns },
+        { "between steps", a->between_ns }, { "end", a->end_ns },
+    };
+    char text[HUMAN_LEN];
+    struct flow flow;
+    if (!a->known)
+        return;
+    flow_begin(&flow, page, "WHOLE RUN");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].ns >= 0.001 * a->wall_ns)
+            flow_put(&flow, "%s %s", parts[i].name, human_duration(text, parts[i].ns));
+    flow_end(&flow);
+    page_puts(page, PLAIN, "\n");
+}

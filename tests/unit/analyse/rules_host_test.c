@@ -1,0 +1,223 @@
+/* Rules about processors, memory and descriptors. */
+#include "rules_rows.h"
+
+static const struct rule_row rows[] = {
+    { "cpu_saturated",
+      { { FACT_FOREIGN_CORES, 1 }, { FACT_CORES, 2 } },
+      FACT_SYSTEM_BUSY,
+      0.95,
+      0.94 },
+    { "cpu_throttled",
+      { { FACT_THROTTLED_PERIODS, 0.3 }, { FACT_CPU_LIMIT, 0.5 }, { FACT_CORES, 2 } },
+      FACT_THROTTLED_SHARE,
+      0.05,
+      0.049 },
+    { "oversubscribed",
+      { { FACT_CORES, 2 }, { FACT_RUNNABLE, 3 } },
+      FACT_BUSY_THREADS,
+      4,
+      3.9 },
+    { "oversubscribed",
+      { { FACT_CORES, 2 }, { FACT_BUSY_THREADS, 9 } },
+      FACT_RUNNABLE,
+      2,
+      1.9 },
+    { "gil_contention", { { FACT_NONE, 0 } }, FACT_GIL_WAIT_SHARE, 0.10, 0.099 },
+    { "gc_pauses", { { FACT_NONE, 0 } }, FACT_GC_SHARE, 0.05, 0.049 },
+    { "slow_blas", { { FACT_NONE, 0 } }, FACT_REFERENCE_BLAS_SHARE, 0.20, 0.19 },
+    { "numa_pcie", { { FACT_NONE, 0 } }, FACT_NUMA_REMOTE, 0.30, 0.29 },
+    { "allocation_churn",
+      { { FACT_FAULT_SHARE, 0.04 } },
+      FACT_ALLOC_SHARE,
+      0.06,
+      0.059 },
+    { "memory_leak",
+      { { FACT_GROWTH_LATE, 1 },
+        { FACT_RSS_MB, 200 },
+        { FACT_MEMORY_LIMIT_MB, 24000 },
+        { FACT_GROWTH_MB_PER_MIN, 200 },
+        { FACT_RUN_S, 10 } },
+      FACT_GROWTH_MB,
+      32,
+      31 },
+    { "memory_leak",
+      { { FACT_GROWTH_MB, 50 },
+        { FACT_RSS_MB, 200 },
+        { FACT_MEMORY_LIMIT_MB, 24000 },
+        { FACT_GROWTH_MB_PER_MIN, 200 } },
+      FACT_GROWTH_LATE,
+      0.6,
+      0.59 },
+    { "memory_leak",
+      { { FACT_GROWTH_MB, 10 },
+        { FACT_GROWTH_LATE, 1 },
+        { FACT_RSS_MB, 200 },
+        { FACT_MEMORY_LIMIT_MB, 24000 },
+        { FACT_GROWTH_MB_PER_MIN, 10 } },
+      FACT_LEAK_MB,
+      32,
+      31 },
+    { "memory_pressure",
+      { { FACT_MEMORY_LIMIT_MB, 1000 } },
+      FACT_MEMORY_SHARE,
+      0.90,
+      0.89 },
+    { "worker_memory_growth",
+      { { FACT_MEMORY_LIMIT_MB, 24000 } },
+      FACT_WORKER_GROWTH_MB,
+      64,
+      63 },
+    { "worker_memory_growth",
+      { { FACT_MEMORY_LIMIT_MB, 400 } },
+      FACT_WORKER_GROWTH_MB,
+      20,
+      19 },
+    { "swapping", { { FACT_SWAP_MB, 100 } }, FACT_MAJOR_FAULTS, 20, 19 },
+    { "swapping", { { FACT_MAJOR_FAULTS, 100 } }, FACT_SWAP_MB, 1, 0.5 },
+    { "fd_leak", { { FACT_OPEN_GROWS, 1 } }, FACT_OPEN_AT_END, 100, 99 },
+    { "fd_leak", { { FACT_OPEN_AT_END, 500 } }, FACT_OPEN_GROWS, 1, 0 },
+};
+
+static void each_fires_at_its_limit_and_not_below(void **state)
+{
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void busy_cores_alone_are_no_illness(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_SYSTEM_BUSY] = 1;
+    f.v[FACT_CORES] = 2;
+    f.v[FACT_FOREIGN_CORES] = 0.1;
+    assert_null(judge_facts(&f, &t, "cpu_saturated", &arena));
+    /* With something that explains it, it is its symptom. */
+    f.v[FACT_REFERENCE_BLAS_SHARE] = 0.9;
+    const struct finding *n = judge_facts(&f, &t, "cpu_saturated", &arena);
+    assert_non_null(n);
+    assert_string_equal(n->because[0], "slow_blas");
+    /* The documents' rule is about the number alone. */
+    f.v[FACT_REFERENCE_BLAS_SHARE] = 0;
+    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
+    assert_non_null(judge_facts(&f, &t, "cpu_saturated", &arena));
+    arena_release(&arena);
+}
+
+static void others_on_the_machine_are_worth_a_word_not_more(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_SYSTEM_BUSY] = 1;
+    f.v[FACT_CORES] = 2;
+    f.v[FACT_FOREIGN_CORES] = 1.5;
+    f.v[FACT_REFERENCE_BLAS_SHARE] = 0.9;
+    assert_int_equal(judge_facts(&f, &t, "cpu_saturated", &arena)->severity,
+                     SEVERITY_LOW);
+    arena_release(&arena);
+}
+
+/* Grew, then stood still: a cache. */
+static void a_cache_that_has_filled_is_no_leak(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_GROWTH_MB] = 500;
+    f.v[FACT_RSS_MB] = 800;
+    f.v[FACT_MEMORY_LIMIT_MB] = 24000;
+    f.v[FACT_GROWTH_LATE] = 0.05;
+    f.v[FACT_LEAK_MB] = 400;
+    assert_null(judge_facts(&f, &t, "memory_leak", &arena));
+    f.v[FACT_GROWTH_LATE] = 1;
+    assert_non_null(judge_facts(&f, &t, "memory_leak", &arena));
+    arena_release(&arena);
+}
+
+static void growth_without_live_blocks_is_called_fragmentation(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_GROWTH_MB] = 500;
+    f.v[FACT_RSS_MB] = 800;
+    f.v[FACT_MEMORY_LIMIT_MB] = 24000;
+    f.v[FACT_GROWTH_LATE] = 1;
+    f.v[FACT_LEAK_MB] = 0;
+    f.v[FACT_LIVE_MB] = 100;
+    f.v[FACT_FRAGMENTATION] = 8;
+    const struct finding *n = judge_facts(&f, &t, "memory_leak", &arena);
+    assert_non_null(strstr(n->description, "fragmented"));
+    f.v[FACT_FRAGMENTATION] = 1.1;
+    n = judge_facts(&f, &t, "memory_leak", &arena);
+    assert_null(strstr(n->description, "fragmented"));
+    arena_release(&arena);
+}
+
+static void the_sooner_the_limit_the_worse_the_leak(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_GROWTH_MB] = 100;
+    f.v[FACT_RSS_MB] = 500;
+    f.v[FACT_GROWTH_LATE] = 1;
+    f.v[FACT_GROWTH_MB_PER_MIN] = 100;
+    f.v[FACT_MEMORY_LIMIT_MB] = 2000;
+    assert_int_equal(judge_facts(&f, &t, "memory_leak", &arena)->severity,
+                     SEVERITY_CRITICAL);
+    f.v[FACT_MEMORY_LIMIT_MB] = 1e7;
+    assert_int_equal(judge_facts(&f, &t, "memory_leak", &arena)->severity,
+                     SEVERITY_LOW);
+    arena_release(&arena);
+}
+
+static void sixteen_gigabytes_are_the_documents_limit(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_MEMORY_SHARE] = 0.1;
+    f.v[FACT_MEMORY_LIMIT_MB] = 500000;
+    f.v[FACT_RSS_MB] = 16001;
+    assert_null(judge_facts(&f, &t, "memory_pressure", &arena));
+    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
+    assert_non_null(judge_facts(&f, &t, "memory_pressure", &arena));
+    f.v[FACT_RSS_MB] = 15999;
+    assert_null(judge_facts(&f, &t, "memory_pressure", &arena));
+    arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_fires_at_its_limit_and_not_below),
+        cmocka_unit_test(busy_cores_alone_are_no_illness),
+        cmocka_unit_test(others_on_the_machine_are_worth_a_word_not_more),
+        cmocka_unit_test(a_cache_that_has_filled_is_no_leak),
+        cmocka_unit_test(growth_without_live_blocks_is_called_fragmentation),
+        cmocka_unit_test(the_sooner_the_limit_the_worse_the_leak),
+        cmocka_unit_test(sixteen_gigabytes_are_the_documents_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* Rules about how data reach the step: at their limits, below them, without data. */
+#include "rules_rows.h"
+
+static const struct rule_row rows[] = {
+    { "data_loading_bound",
+      { { FACT_STEADY_SHARE, 0.9 } },
+      FACT_INPUT_SHARE,
+      0.15,
+      0.149 },
+    { "data_loading_bound",
+      { { FACT_INPUT_SHARE, 0.5 }, { FACT_WORKERS, 0 }, { FACT_WORKERS_BEST, 2 } },
+      FACT_WORKERS_GAIN,
+      0.10,
+      0.099 },
+    { "preprocessing_bound",
+      { { FACT_INPUT_SHARE, 0.4 } },
+      FACT_TRANSFORM_OF_SAMPLE,
+      0.5,
+      0.499 },
+    { "preprocessing_bound",
+      { { FACT_TRANSFORM_OF_SAMPLE, 0.9 }, { FACT_SAMPLE_CPU_SHARE, 0.95 } },
+      FACT_INPUT_SHARE,
+      0.15,
+      0.149 },
+    { "preprocessing_bound",
+      { { FACT_TRANSFORM_OF_SAMPLE, 0.9 }, { FACT_INPUT_SHARE, 0.5 } },
+      FACT_SAMPLE_CPU_SHARE,
+      0.5,
+      0.49 },
+    { "preprocessing_bound",
+      { { FACT_INPUT_SHARE, 0.4 } },
+      FACT_PREPROCESSING_SHARE,
+      0.2,
+      0.19 },
+    { "collate_bound",
+      { { FACT_INPUT_SHARE, 0.5 } },
+      FACT_COLLATE_OF_BATCH,
+      0.40,
+      0.39 },
+    { "collate_bound", { { FACT_INPUT_SHARE, 0.5 } }, FACT_COLLATE_SHARE, 0.2, 0.19 },
+    { "transfer_bound",
+      { { FACT_STEADY_SHARE, 1 } },
+      FACT_TRANSFER_SHARE,
+      0.15,
+      0.149 },
+    { "metadata_bound",
+      { { FACT_READ_SHARE, 0.05 }, { FACT_INPUT_SHARE, 0.5 } },
+      FACT_OPEN_SHARE,
+      0.10,
+      0.099 },
+    { "metadata_bound",
+      { { FACT_READ_SHARE, 0.05 }, { FACT_OPEN_SHARE, 0.5 } },
+      FACT_INPUT_SHARE,
+      0.15,
+      0.149 },
+    { "small_reads",
+      { { FACT_READ_SHARE, 0.3 },
+        { FACT_READS_PER_STEP, 500 },
+        { FACT_INPUT_SHARE, 0.5 } },
+      FACT_SMALL_READ_SHARE,
+      0.5,
+      0.49 },
+    { "small_reads",
+      { { FACT_SMALL_READ_SHARE, 0.9 }, { FACT_READS_PER_STEP, 500 } },
+      FACT_READ_SHARE,
+      0.10,
+      0.099 },
+    { "io_wait", { { FACT_NONE, 0 } }, FACT_IOWAIT_SHARE, 0.20, 0.19 },
+    { "slow_samples",
+      { { FACT_SAMPLE_TAIL, 20 }, { FACT_INPUT_SHARE, 0.4 } },
+      FACT_SLOW_SAMPLE_SHARE,
+      0.20,
+      0.19 },
+    { "slow_samples",
+      { { FACT_SLOW_SAMPLE_SHARE, 0.5 }, { FACT_INPUT_SHARE, 0.4 } },
+      FACT_SAMPLE_TAIL,
+      5,
+      4.9 },
+    { "too_many_workers",
+      { { FACT_WORKERS, 16 },
+        { FACT_WORKERS_BEST, 4 },
+        { FACT_FEWER_WORKERS_LOSS, 0 },
+        { FACT_RUN_S, 100 } },
+      FACT_WORKER_START_S,
+      5,
+      4.9 },
+    { "too_many_workers",
+      { { FACT_WORKERS, 8 }, { FACT_WORKERS_BEST, 2 } },
+      FACT_FEWER_WORKERS_LOSS,
+      -0.05,
+      -0.04 },
+    { "epoch_boundary_stall",
+      { { FACT_EPOCHS, 10 }, { FACT_WORKERS, 4 }, { FACT_PERSISTENT, 0 } },
+      FACT_EPOCH_SHARE,
+      0.05,
+      0.049 },
+    { "shm_pressure", { { FACT_SHM_MB, 60 } }, FACT_SHM_SHARE, 0.80, 0.79 },
+    { "padding_waste",
+      { { FACT_FORWARD_SHARE, 0.3 }, { FACT_BACKWARD_SHARE, 0.5 } },
+      FACT_PADDING_SHARE,
+      0.30,
+      0.29 },
+};
+
+static const struct rule_row more_rows[] = {
+    { "data_loading_bound",
+      { { FACT_INPUT_SHARE, 0.5 }, { FACT_WORKERS_GAIN, 0.3 }, { FACT_WORKERS, 2 } },
+      FACT_QUEUE_EMPTY_SHARE,
+      0.10,
+      0.09 },
+    { "collate_bound",
+      { { FACT_INPUT_SHARE, 0.5 }, { FACT_COLLATE_OF_BATCH, 0.8 } },
+      FACT_QUEUE_EMPTY_SHARE,
+      0.10,
+      0.09 },
+    { "metadata_bound",
+      { { FACT_READ_SHARE, 0.05 }, { FACT_OPEN_SHARE, 0.5 } },
+      FACT_OPENS_PER_STEP,
+      2,
+      1.9 },
+    { "small_reads",
+      { { FACT_SMALL_READ_SHARE, 0.9 },
+        { FACT_READ_SHARE, 0.5 },
+        { FACT_OPENS_PER_STEP, 10 } },
+      FACT_READS_PER_STEP,
+      80,
+      79 },
+};
+
+static void each_fires_at_its_limit_and_not_below(void **state)
+{
+    (void)state;
+    CHECK_ROWS(rows);
+    CHECK_ROWS(more_rows);
+}
+
+static void first_is(struct facts *f, const char *id, const char *second)
+{
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct diagnosis d;
+    thresholds_init(&t);
+    assert_int_equal(findings_make(f, &t, &arena, &d), 0);
+    assert_true(d.finding_count >= 1);
+    assert_string_equal(d.findings[0].id, id);
+    if (second)
+        assert_non_null(finding_by_id(&d, second));
+    arena_release(&arena);
+}
+
+/* Idle cores and a slow transform: workers are the first thing to change. */
+static void where_workers_hide_a_slow_transform_they_come_first(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_INPUT_SHARE] = 0.7;
+    f.v[FACT_TRANSFORM_OF_SAMPLE] = 0.9;
+    f.v[FACT_SAMPLE_CPU_SHARE] = 1;
+    f.v[FACT_WORKERS] = 0;
+    f.v[FACT_WORKERS_BEST] = 8;
+    f.v[FACT_WORKERS_GAIN] = 0.6;
+    first_is(&f, "data_loading_bound", "preprocessing_bound");
+    f.v[FACT_WORKERS_GAIN] = 0.02;
+    first_is(&f, "preprocessing_bound", NULL);
+}
+
+static void the_reason_for_waiting_comes_before_the_waiting(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_INPUT_SHARE] = 0.6;
+    f.v[FACT_OPEN_SHARE] = 0.6;
+    f.v[FACT_READ_SHARE] = 0.1;
+    f.v[FACT_IOWAIT_SHARE] = 0.5;
+    first_is(&f, "metadata_bound", "data_loading_bound");
+    f.v[FACT_OPEN_SHARE] = 0.01;
+    f.v[FACT_READ_SHARE] = 0.7;
+    f.v[FACT_SMALL_READ_SHARE] = 0.99;
+    f.v[FACT_READS_PER_STEP] = 5000;
+    first_is(&f, "small_reads", "data_loading_bound");
+}
+
+static void a_symptom_alone_is_low_and_names_its_cause_otherwise(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_IOWAIT_SHARE] = 0.8;
+    const struct finding *alone = judge_facts(&f, &t, "io_wait", &arena);
+    assert_non_null(alone);
+    assert_int_equal(alone->severity, SEVERITY_LOW);
+    f.v[FACT_INPUT_SHARE] = 0.8;
+    const struct finding *found = judge_facts(&f, &t, "io_wait", &arena);
+    const struct finding *cause = judge_facts(&f, &t, "data_loading_bound", &arena);
+    assert_non_null(cause);
+    assert_int_equal(found->because_count, 1);
+    assert_string_equal(found->because[0], "data_loading_bound");
+    assert_true(found->score < cause->score);
+    arena_release(&arena);
+}
+
+static void the_reference_set_has_the_documents_limits(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_INPUT_SHARE] = 0.01;
+    f.v[FACT_BATCH_MS] = 101;
+    f.v[FACT_SAMPLE_MS] = 1.1;
+    assert_null(judge_facts(&f, &t, "data_loading_bound", &arena));
+    assert_null(judge_facts(&f, &t, "preprocessing_bound", &arena));
+    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
+    assert_non_null(judge_facts(&f, &t, "data_loading_bound", &arena));
+    assert_non_null(judge_facts(&f, &t, "preprocessing_bound", &arena));
+    f.v[FACT_BATCH_MS] = 99;
+    f.v[FACT_SAMPLE_MS] = 0.9;
+    assert_null(judge_facts(&f, &t, "data_loading_bound", &arena));
+    assert_null(judge_facts(&f, &t, "preprocessing_bound", &arena));
+    arena_release(&arena);
+}
+
+static void advice_names_the_line_and_the_number(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_INPUT_SHARE] = 0.5;
+    f.v[FACT_WORKERS] = 0;
+    f.v[FACT_WORKERS_BEST] = 2;
+    f.v[FACT_WORKERS_GAIN] = 0.4;
+    f.v[FACT_IDLE_CORES] = 1.2;
+    f.v[FACT_CORES] = 2;
+    f.place[PLACE_LOADER] = "train.py:41";
+    const struct finding *n = judge_facts(&f, &t, "data_loading_bound", &arena);
+    assert_non_null(strstr(n->recommendation, "num_workers=0 at train.py:41"));
+    assert_non_null(strstr(n->recommendation, "1.2 of 2 cores are idle"));
+    assert_non_null(strstr(n->recommendation, "use num_workers=2"));
+    assert_near(n->gain.mid, 0.4, 1e-9);
+    arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_fires_at_its_limit_and_not_below),
+        cmocka_unit_test(where_workers_hide_a_slow_transform_they_come_first),
+        cmocka_unit_test(the_reason_for_waiting_comes_before_the_waiting),
+        cmocka_unit_test(a_symptom_alone_is_low_and_names_its_cause_otherwise),
+        cmocka_unit_test(the_reference_set_has_the_documents_limits),
+        cmocka_unit_test(advice_names_the_line_and_the_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,342 @@
+/* Rules about the step, cards and ranks. */
+#include "rules_rows.h"
+
+static const struct rule_row rows[] = {
+    { "optimizer_bound",
+      { { FACT_STEADY_SHARE, 1 } },
+      FACT_OPTIMIZER_SHARE,
+      0.40,
+      0.39 },
+    { "sync_stall", { { FACT_STEADY_SHARE, 1 } }, FACT_SYNC_SHARE, 0.15, 0.149 },
+    { "launch_bound", { { FACT_GPU_BUSY, 0.3 } }, FACT_LAUNCH_SHARE, 0.30, 0.29 },
+    { "launch_bound", { { FACT_LAUNCH_SHARE, 0.5 } }, FACT_GPU_BUSY, 0.79, 0.80 },
+    { "batch_too_small", { { FACT_BATCH_SIZE, 1 } }, FACT_OVERHEAD_SHARE, 0.50, 0.49 },
+    { "batch_too_small", { { FACT_OVERHEAD_SHARE, 0.8 } }, FACT_BATCH_SIZE, 16, 17 },
+    { "precision_unused", { { FACT_NONE, 0 } }, FACT_DOUBLE_SHARE, 0.20, 0.19 },
+    { "precision_unused",
+      { { FACT_DOUBLE_SHARE, 0 }, { FACT_GPU_BUSY, 0.9 } },
+      FACT_TENSOR_CORE_SHARE,
+      0.09,
+      0.10 },
+    { "recompilation", { { FACT_NONE, 0 } }, FACT_COMPILE_SHARE, 0.10, 0.099 },
+    { "checkpoint_stall",
+      { { FACT_CHECKPOINTS, 5 } },
+      FACT_CHECKPOINT_SHARE,
+      0.05,
+      0.049 },
+    { "logging_stall", { { FACT_NONE, 0 } }, FACT_LOG_SHARE, 0.05, 0.049 },
+    { "logging_stall", { { FACT_LOG_SHARE, 0 } }, FACT_SYNC_IO_SHARE, 0.05, 0.049 },
+    { "evaluation_heavy", { { FACT_NONE, 0 } }, FACT_EVALUATION_SHARE, 0.35, 0.34 },
+    { "startup_bound",
+      { { FACT_RUN_S, 20 }, { FACT_IMPORT_S, 1 } },
+      FACT_STARTUP_S,
+      6,
+      5.9 },
+    { "startup_bound", { { FACT_RUN_S, 4 } }, FACT_STARTUP_S, 2, 1.9 },
+    { "gpu_unused",
+      { { FACT_GPUS, 1 },
+        { FACT_GPU_OWN, 0 },
+        { FACT_FORWARD_SHARE, 0.4 },
+        { FACT_BACKWARD_SHARE, 0.4 } },
+      FACT_GPU_BUSY,
+      0.01,
+      0.02 },
+    { "gpu_unused",
+      { { FACT_GPUS, 1 },
+        { FACT_GPU_BUSY, 0 },
+        { FACT_FORWARD_SHARE, 0.4 },
+        { FACT_BACKWARD_SHARE, 0.4 } },
+      FACT_GPU_OWN,
+      0,
+      1 },
+    { "gpu_underutilized", { { FACT_GPUS, 1 } }, FACT_GPU_BUSY, 0.49, 0.50 },
+    { "gpu_throttled",
+      { { FACT_GPU_CLOCK_SHARE, 0.7 } },
+      FACT_GPU_THROTTLED_SHARE,
+      0.10,
+      0.099 },
+    { "gpu_contended", { { FACT_GPU_BUSY, 0.9 } }, FACT_GPU_FOREIGN, 1, 0 },
+    { "gpu_memory_high",
+      { { FACT_GPU_MEMORY_MB, 1000 } },
+      FACT_GPU_MEMORY_SHARE,
+      0.95,
+      0.94 },
+    { "gpu_memory_growth",
+      { { FACT_GPU_GROWTH_LATE, 1 },
+        { FACT_GPU_MEMORY_SHARE, 0.5 },
+        { FACT_GPU_MEMORY_MB, 5000 } },
+      FACT_GPU_GROWTH_MB,
+      500,
+      499 },
+    { "gpu_memory_growth",
+      { { FACT_GPU_GROWTH_MB, 2000 },
+        { FACT_GPU_MEMORY_SHARE, 0.5 },
+        { FACT_GPU_MEMORY_MB, 5000 } },
+      FACT_GPU_GROWTH_LATE,
+      0.6,
+      0.5 },
+    { "gpu_allocator_thrash", { { FACT_NONE, 0 } }, FACT_GPU_ALLOC_SHARE, 0.05, 0.049 },
+    { "straggler",
+      { { FACT_RANKS, 4 }, { FACT_STRAGGLER_STEADY, 0.9 } },
+      FACT_STRAGGLER_SHARE,
+      0.10,
+      0.099 },
+    { "straggler",
+      { { FACT_RANKS, 4 }, { FACT_STRAGGLER_SHARE, 0.3 } },
+      FACT_STRAGGLER_STEADY,
+      0.60,
+      0.59 },
+    { "rank_imbalance", { { FACT_RANKS, 4 } }, FACT_IMBALANCE_SHARE, 0.10, 0.099 },
+    { "communication_bound",
+      { { FACT_RANKS, 2 } },
+      FACT_COMMUNICATION_SHARE,
+      0.20,
+      0.19 },
+    { "communication_bound", { { FACT_COMMUNICATION_SHARE, 0.5 } }, FACT_RANKS, 2, 1 },
+};
+
+static void each_fires_at_its_limit_and_not_below(void **state)
+{
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+/* DESIGN §8, word for word. */
+static const char design[] =
+    "data_loading_bound preprocessing_bound collate_bound transfer_bound metadata_bound "
+    "small_reads io_wait slow_samples too_many_workers epoch_boundary_stall shm_pressure "
+    "padding_waste cpu_saturated cpu_throttled oversubscribed gil_contention gc_pauses "
+    "slow_blas numa_pcie allocation_churn memory_leak memory_pressure "
+    "worker_memory_growth swapping fd_leak optimizer_bound sync_stall launch_bound "
+    "batch_too_small precision_unused recompilation checkpoint_stall logging_stall "
+    "evaluation_heavy startup_bound gpu_unused gpu_underutilized gpu_throttled "
+    "gpu_contended gpu_memory_high gpu_memory_growth gpu_allocator_thrash straggler "
+    "rank_imbalance communication_bound";
+
+static void every_rule_of_the_design_is_there_and_no_other(void **state)
+{
+    (void)state;
+    char words[sizeof design];
+    size_t count = 0;
+    memcpy(words, design, sizeof design);
+    for (char *save, *id = strtok_r(words, " ", &save); id;
+         id = strtok_r(NULL, " ", &save), count++)
+        if (!rule_by_id(id))
+            fail_msg("no rule %s", id);
+    assert_int_equal(rule_total(), count);
+    for (size_t i = 0; i < rule_total(); i++)
+        for (size_t k = 0; k < RULE_YIELDS && rule_at(i)->yields_to[k]; k++)
+            if (!rule_by_id(rule_at(i)->yields_to[k]))
+                fail_msg("%s yields to %s", rule_at(i)->id, rule_at(i)->yields_to[k]);
+}
+
+static void nothing_known_means_nothing_found(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    struct diagnosis d;
+    facts_init(&f);
+    thresholds_init(&t);
+    assert_int_equal(findings_make(&f, &t, &arena, &d), 0);
+    assert_int_equal(d.finding_count, 0);
+    assert_int_equal(d.unchecked_count, d.rules);
+    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
+    assert_int_equal(findings_make(&f, &t, &arena, &d), 0);
+    assert_int_equal(d.finding_count, 0);
+    arena_release(&arena);
+}
+
+/* Whatever single fact is known, and however extreme: nothing may crash, and texts hold
+ * no "nan". */
+static void one_fact_alone_breaks_nothing(void **state)
+{
+    (void)state;
+    static const double values[] = { 0, 1, -1, 1e9, 0.5 };
+    struct thresholds t;
+    thresholds_init(&t);
+    for (int fact = 1; fact < FACT_COUNT; fact++)
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+            struct arena arena = ARENA_INIT;
+            struct facts f;
+            struct diagnosis d;
+            facts_init(&f);
+            f.v[fact] = values[i];
+            assert_int_equal(findings_make(&f, &t, &arena, &d), 0);
+            for (size_t k = 0; k < d.finding_count; k++)
+                assert_null(strstr(d.findings[k].recommendation, "nan"));
+            arena_release(&arena);
+        }
+}
+
+/* A run as it should be: computing, cores busy, nothing waiting. */
+static void a_healthy_run_gets_no_finding(void **state)
+{
+    (void)state;
+    static const struct {
+        enum fact fact;
+        double value;
+    } healthy[] = {
+        { FACT_RUN_S, 60 },
+        { FACT_STEPS, 1000 },
+        { FACT_STEP_MS, 50 },
+        { FACT_STEADY_SHARE, 0.92 },
+        { FACT_STARTUP_S, 3 },
+        { FACT_IMPORT_S, 2 },
+        { FACT_STARTUP_SHARE, 0.05 },
+        { FACT_WARMUP_SHARE, 0.01 },
+        { FACT_EPOCH_SHARE, 0.005 },
+        { FACT_EPOCHS, 3 },
+        { FACT_CHECKPOINT_SHARE, 0.01 },
+        { FACT_EVALUATION_SHARE, 0.05 },
+        { FACT_INPUT_SHARE, 0.04 },
+        { FACT_WAIT_SHARE, 0.04 },
+        { FACT_PREPROCESSING_SHARE, 0 },
+        { FACT_COLLATE_SHARE, 0 },
+        { FACT_TRANSFER_SHARE, 0.01 },
+        { FACT_FORWARD_SHARE, 0.3 },
+        { FACT_BACKWARD_SHARE, 0.55 },
+        { FACT_OPTIMIZER_SHARE, 0.06 },
+        { FACT_SYNC_SHARE, 0.01 },
+        { FACT_COMMUNICATION_SHARE, 0 },
+        { FACT_OTHER_SHARE, 0.03 },
+        { FACT_WORKERS, 2 },
+        { FACT_PREFETCH, 2 },
+        { FACT_BATCH_SIZE, 32 },
+        { FACT_SAMPLE_MS, 2 },
+        { FACT_SAMPLE_CPU_SHARE, 0.95 },
+        { FACT_TRANSFORM_OF_SAMPLE, 0.9 },
+        { FACT_SAMPLE_TAIL, 2 },
+        { FACT_SLOW_SAMPLE_SHARE, 0.01 },
+        { FACT_COLLATE_OF_BATCH, 0.1 },
+        { FACT_WORKERS_BEST, 1 },
+        { FACT_WORKERS_GAIN, 0.01 },
+        { FACT_FEWER_WORKERS_LOSS, 0.0 },
+        { FACT_WORKER_START_S, 0.3 },
+        { FACT_CORES, 2 },
+        { FACT_CPU_CORES, 1.95 },
+        { FACT_SYSTEM_BUSY, 0.99 },
+        { FACT_IDLE_CORES, 0.02 },
+        { FACT_FOREIGN_CORES, 0.03 },
+        { FACT_IOWAIT_SHARE, 0.01 },
+        { FACT_RUNNABLE, 1.4 },
+        { FACT_BUSY_THREADS, 2.6 },
+        { FACT_THREADS, 12 },
+        { FACT_THROTTLED_SHARE, 0 },
+        { FACT_THROTTLED_PERIODS, 0 },
+        { FACT_RSS_MB, 900 },
+        { FACT_MEMORY_LIMIT_MB, 24000 },
+        { FACT_MEMORY_SHARE, 0.05 },
+        { FACT_GROWTH_MB, 3 },
+        { FACT_GROWTH_LATE, 0.2 },
+        { FACT_LEAK_MB, 1 },
+        { FACT_WORKER_GROWTH_MB, 6 },
+        { FACT_SWAP_MB, 0 },
+        { FACT_MAJOR_FAULTS, 0 },
+        { FACT_ALLOC_SHARE, 0.02 },
+        { FACT_FAULT_SHARE, 0.02 },
+        { FACT_OPEN_SHARE, 0.02 },
+        { FACT_READ_SHARE, 0.1 },
+        { FACT_SMALL_READ_SHARE, 0.1 },
+        { FACT_READS_PER_STEP, 64 },
+        { FACT_OPEN_AT_END, 12 },
+        { FACT_OPEN_GROWS, 0 },
+        { FACT_GIL_WAIT_SHARE, 0.01 },
+        { FACT_GC_SHARE, 0.005 },
+        { FACT_LOG_SHARE, 0.002 },
+        { FACT_COMPILE_SHARE, 0 },
+        { FACT_REFERENCE_BLAS_SHARE, 0 },
+        { FACT_DOUBLE_SHARE, 0 },
+        { FACT_KERNEL_SHARE, 0.8 },
+        { FACT_OVERHEAD_SHARE, 0.15 },
+        { FACT_GPUS, 0 },
+        { FACT_RANKS, 1 },
+    };
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    struct diagnosis d;
+    facts_init(&f);
+    thresholds_init(&t);
+    for (size_t i = 0; i < sizeof healthy / sizeof *healthy; i++)
+        f.v[healthy[i].fact] = healthy[i].value;
+    assert_int_equal(findings_make(&f, &t, &arena, &d), 0);
+    if (d.finding_count)
+        fail_msg("%s: %s", d.findings[0].id, d.findings[0].description);
+    assert_int_equal(d.quiet + d.unchecked_count, d.rules);
+    arena_release(&arena);
+}
+
+static void a_rule_can_be_switched_off(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    struct diagnosis d;
+    facts_init(&f);
+    thresholds_init(&t);
+    f.v[FACT_GC_SHARE] = 0.5;
+    assert_int_equal(thresholds_rule_off(&t, "gc_pauses"), 0);
+    assert_int_equal(findings_make(&f, &t, &arena, &d), 0);
+    assert_int_equal(d.finding_count, 0);
+    assert_int_equal(d.off, 1);
+    arena_release(&arena);
+}
+
+static void severity_is_what_is_at_stake(void **state)
+{
+    (void)state;
+    static const struct {
+        double share;
+        enum severity severity;
+    } rows_[] = { { 0.06, SEVERITY_LOW },
+                  { 0.11, SEVERITY_MEDIUM },
+                  { 0.25, SEVERITY_HIGH },
+                  { 0.5, SEVERITY_CRITICAL } };
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    thresholds_init(&t);
+    for (size_t i = 0; i < 4; i++) {
+        struct facts f;
+        facts_init(&f);
+        f.v[FACT_GC_SHARE] = rows_[i].share;
+        assert_int_equal(judge_facts(&f, &t, "gc_pauses", &arena)->severity,
+                         rows_[i].severity);
+    }
+    arena_release(&arena);
+}
+
+static void a_card_below_seventy_percent_is_the_documents_limit(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    facts_init(&f);
+    thresholds_init(&t);
+    f.v[FACT_GPUS] = 1;
+    f.v[FACT_GPU_BUSY] = 0.69;
+    assert_null(judge_facts(&f, &t, "gpu_underutilized", &arena));
+    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
+    assert_non_null(judge_facts(&f, &t, "gpu_underutilized", &arena));
+    f.v[FACT_GPU_BUSY] = 0.71;
+    assert_null(judge_facts(&f, &t, "gpu_underutilized", &arena));
+    arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_fires_at_its_limit_and_not_below),
+        cmocka_unit_test(every_rule_of_the_design_is_there_and_no_other),
+        cmocka_unit_test(nothing_known_means_nothing_found),
+        cmocka_unit_test(one_fact_alone_breaks_nothing),
+        cmocka_unit_test(a_healthy_run_gets_no_finding),
+        cmocka_unit_test(a_rule_can_be_switched_off),
+        cmocka_unit_test(severity_is_what_is_at_stake),
+        cmocka_unit_test(a_card_below_seventy_percent_is_the_documents_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

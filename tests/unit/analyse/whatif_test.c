@@ -1,0 +1,236 @@
+/* The measured cases are those of BUDGETS ("Loading and preprocessing"). */
+#include "analyse/whatif.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "unit.h"
+
+static double speedup(const struct pipeline *p, int workers)
+{
+    const struct settings s = { .workers = workers,
+                                .prefetch = 2,
+                                .transform_speed = 1 };
+    return p->step_ns / whatif_predict(p, &s).step_ns;
+}
+
+static bool covers(const struct pipeline *p, int workers, double measured)
+{
+    const struct settings s = { .workers = workers,
+                                .prefetch = 2,
+                                .transform_speed = 1 };
+    const struct forecast f = whatif_predict(p, &s);
+    return p->step_ns / f.high_ns <= measured && measured <= p->step_ns / f.low_ns;
+}
+
+/* 4 ms of waiting per sample and half a millisecond of work, 2 cores; one sample a
+ * batch, nothing to ship, a consumer that does nothing. */
+static const struct pipeline waiting = {
+    .known = true,
+    .workers = 0,
+    .prefetch = 2,
+    .cores = 2,
+    .step_ns = 4.5e6,
+    .make_ns = 4.5e6,
+    .make_cpu_ns = 0.5e6,
+    .compute_ns = 0,
+    .compute_cpu_ns = 0,
+    .transform_share = NAN,
+    .ship_ns = NAN,
+    .receive_ns = NAN,
+    .batch_mb = 0,
+};
+
+static void waits_scale_beyond_the_cores(void **state)
+{
+    (void)state;
+    static const struct {
+        int workers;
+        double measured;
+    } rows[] = { { 1, 0.99 }, { 2, 1.98 }, { 4, 3.93 }, { 8, 7.1 }, { 12, 9.5 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_near(speedup(&waiting, rows[i].workers) / rows[i].measured, 1, 0.15);
+        assert_true(covers(&waiting, rows[i].workers, rows[i].measured));
+    }
+    assert_true(whatif_best(&waiting).workers > 2);
+}
+
+/* CPU-bound, batches of 4.9 MB, 2 cores: every number of workers made it slower, 0.57
+ * to 0.44 times. */
+static const struct pipeline shipping = {
+    .known = true,
+    .workers = 0,
+    .prefetch = 2,
+    .cores = 2,
+    .step_ns = 5.6e6,
+    .make_ns = 5.6e6,
+    .make_cpu_ns = 5.6e6,
+    .compute_ns = 0,
+    .compute_cpu_ns = 0,
+    .transform_share = NAN,
+    .ship_ns = NAN,
+    .receive_ns = NAN,
+    .batch_mb = 4.9,
+};
+
+static void workers_do_not_help_when_shipping_costs_more(void **state)
+{
+    (void)state;
+    for (int workers = 1; workers <= 8; workers++) {
+        const double s = speedup(&shipping, workers);
+        assert_true(s < 0.65);
+        assert_true(s > 0.40);
+    }
+    assert_true(covers(&shipping, 1, 0.57));
+    assert_true(covers(&shipping, 2, 0.50));
+    assert_true(covers(&shipping, 4, 0.44));
+    assert_int_equal(whatif_best(&shipping).workers, 0);
+}
+
+/* 16 cores, 3×224×224 floats: 677 samples a second in the process; 909, 1,671, 2,920 and
+ * 2,847 with 2, 4, 8 and 14 workers. */
+static void the_main_process_bounds_what_many_workers_ship(void **state)
+{
+    (void)state;
+    const struct pipeline p = {
+        .known = true,
+        .workers = 0,
+        .prefetch = 2,
+        .cores = 16,
+        .step_ns = 1e9 / 677,
+        .make_ns = 1e9 / 677,
+        .make_cpu_ns = 1e9 / 677,
+        .compute_ns = 0,
+        .compute_cpu_ns = 0,
+        .transform_share = NAN,
+        .ship_ns = NAN,
+        .receive_ns = NAN,
+        .batch_mb = 3 * 224 * 224 * 4 / 1048576.0,
+    };
+    static const struct {
+        int workers;
+        double rate;
+    } rows[] = { { 2, 909 }, { 4, 1671 }, { 8, 2920 }, { 14, 2847 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_near(677 * speedup(&p, rows[i].workers) / rows[i].rate, 1, 0.15);
+        assert_true(covers(&p, rows[i].workers, rows[i].rate / 677));
+    }
+    const int best = whatif_best(&p).workers;
+    assert_true(best >= 6 && best <= 10);
+}
+
+static void the_run_itself_comes_out_as_it_was(void **state)
+{
+    (void)state;
+    struct pipeline p = shipping;
+    p.workers = 2;
+    p.step_ns = 11.3e6;
+    const struct settings now = whatif_now(&p);
+    assert_near(whatif_predict(&p, &now).step_ns, 11.3e6, 1e3);
+}
+
+static void data_for_free_leaves_the_computing(void **state)
+{
+    (void)state;
+    struct pipeline p = waiting;
+    p.compute_ns = 3e6;
+    p.step_ns = p.make_ns + p.compute_ns;
+    const struct settings s = { .data_free = true };
+    assert_near(whatif_predict(&p, &s).step_ns, 3e6, 1);
+    assert_int_equal(whatif_predict(&p, &s).limit, LIMIT_COMPUTE);
+}
+
+static void one_worker_hides_what_the_step_covers(void **state)
+{
+    (void)state;
+    struct pipeline p = waiting;
+    p.compute_ns = p.compute_cpu_ns = 6e6;
+    p.step_ns = p.make_ns + p.compute_ns;
+    const struct settings s = { .workers = 1, .prefetch = 2, .transform_speed = 1 };
+    assert_near(whatif_predict(&p, &s).step_ns / 6e6, 1, 0.05);
+}
+
+static void computing_on_all_cores_leaves_none_for_workers(void **state)
+{
+    (void)state;
+    struct pipeline p = waiting;
+    p.make_cpu_ns = p.make_ns = 5e6;
+    p.compute_ns = 5e6;
+    p.compute_cpu_ns = 10e6; /* both cores */
+    p.step_ns = 10e6;
+    const double with_two = speedup(&p, 2);
+    assert_true(with_two < 1.2);
+}
+
+static void a_faster_transform_counts_for_its_share(void **state)
+{
+    (void)state;
+    struct pipeline p = waiting;
+    p.transform_share = 0.5;
+    const struct settings s = { .workers = 0, .transform_speed = 2 };
+    assert_near(whatif_predict(&p, &s).step_ns / p.step_ns, 0.75, 1e-6);
+}
+
+/* One batch in twenty takes twenty times as long: with little prefetch the order makes
+ * the others wait, with more of it they are hidden. */
+static void prefetch_hides_tails(void **state)
+{
+    (void)state;
+    struct distribution d = { 0 };
+    distribution_add(&d, 95, 1e6, 0, 1e6, 1e6);
+    distribution_add(&d, 5, 20e6, 0, 20e6, 20e6);
+    assert_int_equal(distribution_add_bucket(&d, 1e6, 95), 0);
+    assert_int_equal(distribution_add_bucket(&d, 20e6, 5), 0);
+    distribution_settle(&d);
+    struct pipeline p = waiting;
+    p.make = &d;
+    p.make_ns = d.mean;
+    p.make_cpu_ns = 0.1e6;
+    p.compute_ns = p.compute_cpu_ns = 1.2e6;
+    p.step_ns = p.make_ns + p.compute_ns;
+    const struct settings little = { .workers = 2,
+                                     .prefetch = 1,
+                                     .transform_speed = 1 };
+    const struct settings much = { .workers = 2, .prefetch = 16, .transform_speed = 1 };
+    assert_true(whatif_predict(&p, &much).step_ns <
+                0.9 * whatif_predict(&p, &little).step_ns);
+    distribution_release(&d);
+}
+
+static void settings_are_read_from_words(void **state)
+{
+    (void)state;
+    char error[WHATIF_ERROR_LEN];
+    struct settings s = { .workers = 1, .prefetch = 2, .transform_speed = 1 };
+    assert_int_equal(whatif_parse("workers=4,prefetch=8", &s, error), 0);
+    assert_int_equal(s.workers, 4);
+    assert_int_equal(s.prefetch, 8);
+    assert_int_equal(whatif_parse("transform=2.5 data=free", &s, error), 0);
+    assert_near(s.transform_speed, 2.5, 0);
+    assert_true(s.data_free);
+    static const char *const wrong[] = { "workers",      "workers=-1", "workers=1.5",
+                                         "workers=x",    "prefetch=0", "data=cheap",
+                                         "transform=0",  "worker=2",   "workers=100000",
+                                         "transform=nan" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(whatif_parse(wrong[i], &s, error), -EINVAL);
+        assert_int_equal(s.workers, 4);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_scale_beyond_the_cores),
+        cmocka_unit_test(workers_do_not_help_when_shipping_costs_more),
+        cmocka_unit_test(the_main_process_bounds_what_many_workers_ship),
+        cmocka_unit_test(the_run_itself_comes_out_as_it_was),
+        cmocka_unit_test(data_for_free_leaves_the_computing),
+        cmocka_unit_test(one_worker_hides_what_the_step_covers),
+        cmocka_unit_test(computing_on_all_cores_leaves_none_for_workers),
+        cmocka_unit_test(a_faster_transform_counts_for_its_share),
+        cmocka_unit_test(prefetch_hides_tails),
+        cmocka_unit_test(settings_are_read_from_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
