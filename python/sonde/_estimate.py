@@ -37,7 +37,11 @@ def _flops(kind: str, **sizes: Any) -> int:
 
 
 def estimate_linear_flops(
-    in_features: int, out_features: int, batch_size: int = 1, seq_len: int = 1, bias: bool = True
+    in_features: int,
+    out_features: int,
+    batch_size: int = 1,
+    seq_len: int = 1,
+    bias: bool = True,
 ) -> int:
     """FLOPs of a linear layer over batch_size × seq_len rows."""
     return _flops(
@@ -82,7 +86,11 @@ def estimate_ffn_flops(
 ) -> int:
     """FLOPs of linear, activation, linear over num_nodes rows."""
     return _flops(
-        "ffn", rows=num_nodes, hidden=ffn_dim, activation=activation, **{"in": hidden_dim}
+        "ffn",
+        rows=num_nodes,
+        hidden=ffn_dim,
+        activation=activation,
+        **{"in": hidden_dim},
     )
 
 
@@ -122,7 +130,10 @@ def estimate_model_flops(
     total = cost["total"]
     return FLOPsEstimate(
         int(total["forward"]["flops"]),
-        {name: int(part["forward"]["flops"]) for name, part in cost["components"].items()},
+        {
+            name: int(part["forward"]["flops"])
+            for name, part in cost["components"].items()
+        },
         int(total["forward"]["macs"]),
         int(total["backward"]["flops"]),
         int(total["parameters"]),
@@ -196,7 +207,9 @@ def estimate_training_memory(
     total = cost.details["total"]
     weights = 4.0 * cost.parameters
     edges = 5 * num_nodes if num_edges is None else num_edges
-    scattered = 0 if mpnn_type == "none" else edges * batch_size * hidden_dim * num_layers
+    scattered = (
+        0 if mpnn_type == "none" else edges * batch_size * hidden_dim * num_layers
+    )
     saved = 4.0 * (total["saved"] + scattered)
     workspace = 32 * MIB if device.startswith("cuda") else 0
     matrices = 4.0 * total["attention"] / num_layers
@@ -252,7 +265,9 @@ class FLOPsEstimator:
                     break
         return found
 
-    def estimate(self, num_nodes: int, num_edges: Optional[int] = None, **sizes: Any) -> FLOPsEstimate:
+    def estimate(
+        self, num_nodes: int, num_edges: Optional[int] = None, **sizes: Any
+    ) -> FLOPsEstimate:
         """As estimate_model_flops(); sizes given here win over those of the model."""
         found = {**self.sizes(), **sizes}
         missing = {"hidden_dim", "num_layers"} - found.keys()
