@@ -72,6 +72,22 @@ const tasks = {
     return { ...seen, views: facts };
   },
 
+  // Pictures for the gallery: what a person sees first, perhaps after a click.
+  async shots({ shots, options }) {
+    const { page, seen } = await open(options);
+    for (const { page: file, view, path: to, click, choose, full } of shots) {
+      await page.goto("about:blank");
+      await page.goto(address(file, view));
+      if (view) await settled(page, view);
+      if (choose) await page.locator("main select").nth(choose[0]).selectOption({ label: choose[1] });
+      if (click) await page.locator(click).first().click();
+      await page.evaluate(() => scrollTo(0, 0));
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: to, fullPage: full ?? false, animations: "disabled" });
+    }
+    return seen;
+  },
+
   // What the policy says, and that it is kept.
   async policy({ page: file }) {
     const { page } = await open();
