@@ -5,6 +5,7 @@
  */
 #include "present/report/report.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "present/report/sections.h"
@@ -28,14 +29,33 @@ static const struct limits tight = {
     .phases = 8, .threads = 2, .notes = 1, .functions = 3
 };
 
+/* How much is said, from all of it to what must be. Python's own lines tell more than the
+ * native functions below them; what a long story leaves out, --full has. */
+struct fit {
+    const struct limits *limits;
+    bool no_native; /* beside Python's */
+    bool no_energy, no_memory, no_io;
+};
+static const struct fit everything = { .limits = &all };
+static const struct fit fits[] = {
+    { .limits = &roomy },
+    { .limits = &tight },
+    { .limits = &tight, .no_native = true },
+    { .limits = &tight, .no_native = true, .no_energy = true },
+    { .limits = &tight, .no_native = true, .no_energy = true, .no_memory = true },
+    { &tight, true, true, true, true },
+};
+enum { FITS = sizeof(fits) / sizeof(fits[0]) };
+
 /* What stands above the operations, and what below. */
 struct halves {
     struct page before, after;
 };
 
 static void halves_print(struct halves *h, const struct report *r,
-                         const struct report_style *style, const struct limits *limits)
+                         const struct report_style *style, const struct fit *fit)
 {
+    const struct limits *limits = fit->limits;
     const int width = clamp_width(style->width);
     page_init(&h->before, width, style->color, style->unicode);
     page_init(&h->after, width, style->color, style->unicode);
@@ -51,11 +71,15 @@ static void halves_print(struct halves *h, const struct report *r,
     section_metrics(&h->after, r, limits);
     section_alerts(&h->after, r);
     section_python(&h->after, r, style->full);
-    section_functions(&h->after, r, limits);
+    if (!fit->no_native || !r->python.present)
+        section_functions(&h->after, r, limits);
     section_machine(&h->after, r);
-    section_memory(&h->after, r, style);
-    section_io(&h->after, r, limits);
-    section_energy(&h->after, r, limits);
+    if (!fit->no_memory)
+        section_memory(&h->after, r, style);
+    if (!fit->no_io)
+        section_io(&h->after, r, limits);
+    if (!fit->no_energy)
+        section_energy(&h->after, r, limits);
     if (style->full) {
         section_processes(&h->after, r);
         section_watched(&h->after, r);
@@ -85,10 +109,10 @@ int report_text(const struct report *report, const struct report_style *style,
                 FILE *out)
 {
     struct halves h;
-    halves_print(&h, report, style, style->full ? &all : &roomy);
-    if (!style->full && halves_room(&h) < LEAST_ROWS) {
+    halves_print(&h, report, style, style->full ? &everything : &fits[0]);
+    for (size_t i = 1; !style->full && i < FITS && halves_room(&h) < LEAST_ROWS; i++) {
         halves_release(&h);
-        halves_print(&h, report, style, &tight);
+        halves_print(&h, report, style, &fits[i]);
     }
     size_t rows = halves_room(&h);
     if (rows < LEAST_ROWS)
