@@ -253,6 +253,7 @@ static void print_report(const struct run_options *o, const struct report *repor
     struct thresholds thresholds; /* a bad sonde.yaml is said, and left out */
     if (cli_thresholds(NULL, &thresholds))
         style.thresholds = &thresholds;
+    style.store = store_directory();
     (void)setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
     const int rc = report_print(report, &style, stderr);
     if (rc < 0)

@@ -514,6 +514,11 @@ void section_trust(struct page *page, const struct report *r,
     if (r->hot.samples >= 100)
         flow_put(&flow, "Sonde inside the program %.1f %% of its CPU time",
                  r->hot.own_share * 100);
+    if (r->diagnosis.finding_count && r->diagnosis.findings[0].tries)
+        flow_put(&flow, "this kind of advice: median error %.0f %%, %zu tr%s",
+                 100 * r->diagnosis.findings[0].past_error,
+                 r->diagnosis.findings[0].tries,
+                 r->diagnosis.findings[0].tries == 1 ? "y" : "ies");
     put_doubts(&flow, r);
     flow_end(&flow);
 
