@@ -63,7 +63,41 @@ if TYPE_CHECKING:
         memory_breakdown,
         profile_backward,
         profile_forward,
+        profile_modes,
         profile_training_step,
+    )
+    from ._estimate import (
+        FLOPsEstimate,
+        FLOPsEstimator,
+        estimate_attention_flops,
+        estimate_attention_memory,
+        estimate_ffn_flops,
+        estimate_linear_flops,
+        estimate_model_flops,
+        estimate_mpnn_flops,
+        estimate_pe_flops,
+        estimate_pe_storage,
+        estimate_training_memory,
+        padding_waste,
+    )
+    from ._flops import Flops, FlopCounter, count_flops, count_parameters, flops
+    from ._profilers import (
+        MemoryProfiler,
+        MemoryStats,
+        RuntimeProfiler,
+        RuntimeStats,
+        ScalingExperiment,
+        ScalingResult,
+        SyntheticGraph,
+        generate_scaling_graphs,
+        get_memory_breakdown,
+        get_peak_memory,
+        profile_memory_usage,
+        profile_pe_computation,
+        reset_memory_stats,
+        run_layer_scaling,
+        run_node_scaling,
+        run_pe_scaling,
     )
     from ._pipeline import profile_loader, profile_preprocessing, profile_training
     from ._regression import RegressionError, check_regression
@@ -93,8 +127,25 @@ _LATER = {
     "profile_forward": "_model",
     "profile_backward": "_model",
     "profile_training_step": "_model",
+    "profile_modes": "_model",
     "memory_breakdown": "_model",
     "ProfilingContext": "_model",
+    **dict.fromkeys(
+        "RuntimeProfiler RuntimeStats MemoryProfiler MemoryStats ScalingExperiment "
+        "ScalingResult SyntheticGraph generate_scaling_graphs get_memory_breakdown "
+        "get_peak_memory profile_memory_usage profile_pe_computation reset_memory_stats "
+        "run_layer_scaling run_node_scaling run_pe_scaling".split(),
+        "_profilers",
+    ),
+    **dict.fromkeys(
+        "FLOPsEstimate FLOPsEstimator estimate_attention_flops estimate_attention_memory "
+        "estimate_ffn_flops estimate_linear_flops estimate_model_flops estimate_mpnn_flops "
+        "estimate_pe_flops estimate_pe_storage estimate_training_memory padding_waste".split(),
+        "_estimate",
+    ),
+    **dict.fromkeys(
+        "Flops FlopCounter count_flops count_parameters flops".split(), "_flops"
+    ),
     "requests": "_requests",
     "RequestMonitor": "_requests",
     "check_regression": "_regression",

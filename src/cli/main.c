@@ -24,7 +24,8 @@ static const struct verb {
     const char *summary;
 } verbs[] = {
     { "run", FIRST_PAGE, cmd_run, "run a program and report where its time went" },
-    { "report", FIRST_PAGE, cmd_report, "the report of a run: text, JSON or CSV" },
+    { "report", FIRST_PAGE, cmd_report,
+      "the report of a run: text, HTML, JSON or CSV" },
     { "compare", FIRST_PAGE, cmd_compare,
       "what differs between runs, and what that did" },
     { "check", FIRST_PAGE, cmd_check,
@@ -45,7 +46,10 @@ static const struct verb {
     { "baseline", REST, cmd_baseline, "named references for sonde check" },
     { "bench", REST, cmd_bench, "time a command over several runs" },
     { "flops", REST, cmd_flops, "what a model costs, by formula" },
+    { "model", REST, cmd_model, "profile a model: runtime, memory, FLOPs, scaling" },
+    { "scale", REST, cmd_scale, "how time and memory grow along one size" },
     { "export", REST, cmd_export, "a run's timeline for other tools" },
+    { "plot", REST, cmd_plot, "a picture of a run: SVG or PNG" },
     { "import", REST, cmd_import, "make runs of other tools' profiles" },
     { "recover", REST, cmd_recover, "finish runs after a crash; compact them" },
     { "help", REST, cmd_help, "this text, or that of a verb" },

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "store/bundle.h"
 #include "base/parse.h"
 #include "store/experiment.h"
 #include "store/run.h"
@@ -284,7 +285,8 @@ static bool is_run_path(const char *ref)
     if (S_ISDIR(st.st_mode))
         return run_is_directory(ref);
     const size_t len = strlen(ref);
-    return S_ISREG(st.st_mode) && len > 6 && strcmp(ref + len - 6, ".sonde") == 0;
+    return S_ISREG(st.st_mode) &&
+           ((len > 6 && strcmp(ref + len - 6, ".sonde") == 0) || bundle_is(ref));
 }
 
 int run_resolve(const char *sonde_dir, const char *ref, struct buf *ret_path,
@@ -301,8 +303,8 @@ int run_resolve(const char *sonde_dir, const char *ref, struct buf *ret_path,
         return ret_path->error;
     }
     if (ref[0] != '@' && strchr(ref, '/')) {
-        buf_printf(ret_note, "'%s' is no run directory and no trace (see `sonde list`)",
-                   ref);
+        buf_printf(ret_note,
+                   "'%s' is no run directory, trace or bundle (see `sonde list`)", ref);
         return SONDE_E_NOTFOUND;
     }
     struct run_list list;
