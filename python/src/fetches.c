@@ -522,7 +522,7 @@ static struct sonde_site *pin_site(void)
 {
     static struct sonde_site *site;
     if (!site)
-        site = sonde_site_named("pin_memory", SONDE_TRANSFER, "loader", NULL, NULL);
+        site = layer_site("pin_memory", SONDE_TRANSFER, "loader");
     return site;
 }
 
@@ -640,8 +640,7 @@ static PyObject *fetches_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     f->depth_base = -1;
     if (!f->row)
         f->life = 0;
-    f->site = sonde_site_named("DataLoader.next", SONDE_DATA_LOADING, "loader", NULL,
-                               NULL);
+    f->site = layer_site("DataLoader.next", SONDE_DATA_LOADING, "loader");
     uint32_t size = 64;
     while (size < 2 * capacity && size < 1 << 16)
         size *= 2;

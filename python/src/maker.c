@@ -423,12 +423,10 @@ static void take_sums(struct maker *m)
 
 static void take_sites(struct maker *m, const char *sample, const char *collate)
 {
-    m->site_make = sonde_site_named("DataLoader.fetch", SONDE_DATA_LOADING, "loader",
-                                    NULL, NULL);
-    m->site_sample = sonde_site_named(sample, SONDE_DATA_LOADING, "loader", NULL, NULL);
-    m->site_collate = sonde_site_named(collate, SONDE_COLLATE, "loader", NULL, NULL);
-    m->site_idle = sonde_site_named("wait for an index", SONDE_OTHER, "loader", NULL,
-                                    NULL);
+    m->site_make = layer_site("DataLoader.fetch", SONDE_DATA_LOADING, "loader");
+    m->site_sample = layer_site(sample, SONDE_DATA_LOADING, "loader");
+    m->site_collate = layer_site(collate, SONDE_COLLATE, "loader");
+    m->site_idle = layer_site("wait for an index", SONDE_OTHER, "loader");
 }
 
 /* Maker(loader, sample, collate, describe): of the loader with this number … */

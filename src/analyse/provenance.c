@@ -15,7 +15,7 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu", "operations.gpu", "phases.device_s", "cost", "ranks", "bound_by",
+    "gpu", "operations.gpu", "cost", "bound_by",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -145,6 +145,12 @@ static void add_monitors(struct report *r)
               "off"
             : "not watched",
         "");
+    const bool switches = each && isfinite(m->processes[0].voluntary_switches);
+    add(r, "processes.switches", switches ? MEASURED : UNAVAILABLE,
+        switches ? "status of every thread, added up; what a thread did after the last "
+                   "look at it is missing"
+                 : "not watched",
+        switches ? "until the last look" : "");
 }
 
 static void add_allocations(struct report *r)
@@ -305,6 +311,16 @@ static void add_energy(struct report *r)
         "");
 }
 
+static void add_ranks(struct report *r)
+{
+    bool told = false;
+    for (size_t i = 0; i < r->process_count; i++)
+        told |= r->processes[i].rank >= 0;
+    add(r, "ranks", told ? MEASURED : UNAVAILABLE,
+        told ? "processes with RANK and WORLD_SIZE" : "no process said that it is one",
+        "");
+}
+
 int provenance_write(struct report *report)
 {
     report->provenance = arena_alloc_array(&report->arena, MAX_ENTRIES,
@@ -322,6 +338,7 @@ int provenance_write(struct report *report)
     report->provenance_count += python_provenance(
         report, report->provenance + report->provenance_count,
         MAX_ENTRIES - report->provenance_count);
+    add_ranks(report);
     for (size_t i = 0; i < sizeof(not_captured) / sizeof(not_captured[0]); i++)
         add(report, not_captured[i], UNAVAILABLE, "nothing captures it yet", "");
     return 0;
