@@ -176,6 +176,10 @@ def _storage(tensor: Any) -> int:
 def _activations(
     model: Any, batch: Any, loss_fn: Optional[LossFunction]
 ) -> tuple[int, Any]:
+    return _activations_of(model, lambda: loss_of(*call_model(model, batch), loss_fn))
+
+
+def _activations_of(model: Any, loss: Callable[[], Any]) -> tuple[int, Any]:
     """Bytes the forward pass keeps for the backward pass, and the loss."""
     import torch
 
@@ -191,8 +195,8 @@ def _activations(
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        loss = loss_of(*call_model(model, batch), loss_fn)
-    return sum(kept.values()), loss
+        answer = loss()
+    return sum(kept.values()), answer
 
 
 def _optimizer_bytes(optimizer: Any) -> int:

@@ -152,7 +152,8 @@ static int add_run_values(struct report *r, const struct trace *trace)
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < trace_value_count(trace); i++) {
         const struct trace_value *v = trace_value(trace, i);
-        if (!v || v->kind == VALUE_ZONE)
+        if (!v || v->kind == VALUE_ZONE ||
+            (v->kind == VALUE_COUNTER && phase_of_device_counter(v->name)))
             continue;
         rc = op_value_merge(v->kind == VALUE_METRIC ? &r->metrics : &r->counters,
                             &r->arena, v);
@@ -487,7 +488,7 @@ int report_build(const struct run *run, struct report **ret_report)
     if (!r)
         return -ENOMEM;
     r->run = run;
-    r->verdict = r->why = r->next = r->hot.why = "";
+    r->verdict = r->why = r->next = r->since = r->hot.why = "";
     r->main_process = SIZE_MAX;
     r->clock_error_ns = r->ns_per_tick = NAN;
     arena_init(&r->arena);
@@ -655,7 +656,8 @@ const char *report_state_words(const struct report *report, char *ret_text, size
         (void)snprintf(ret_text, len, "exit unknown%s", cause);
         break;
     case RUN_LEFT:
-        (void)snprintf(ret_text, len, report->run->meta.imported ? "imported" : "attached");
+        (void)snprintf(ret_text, len,
+                       report->run->meta.imported ? "imported" : "attached");
         break;
     }
     return ret_text;

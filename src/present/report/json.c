@@ -187,6 +187,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
     field_text(w, "verdict", r->verdict);
     field_text(w, "why", r->why);
     field_text(w, "next", r->next);
+    field_text(w, "since", r->since);
     field_text(w, "bound_by", bound_by(r));
     put_step_ms(w, &r->steps);
     if (r->optimizer_steps)
@@ -214,8 +215,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
 
 static void put_phases(struct json_writer *w, const struct phase_split *s)
 {
-    static const char *const unknown[] = { "device_s", "mem_peak_mb", "gpu_mem_peak_mb",
-                                           NULL };
+    static const char *const unknown[] = { "mem_peak_mb", "gpu_mem_peak_mb", NULL };
     json_key(w, "phases");
     json_array_begin(w);
     for (int p = 1; p < SONDE_PHASE_COUNT && s->wall_ns > 0; p++) {
@@ -227,6 +227,7 @@ static void put_phases(struct json_writer *w, const struct phase_split *s)
         json_key(w, "share");
         json_put_double(w, s->share[p]);
         field_uint(w, "count", s->count[p]);
+        field_number(w, "device_s", s->has_device ? s->device_s[p] : NAN, 9);
         field_nulls(w, unknown);
         json_object_end(w);
     }
