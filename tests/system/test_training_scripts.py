@@ -193,7 +193,7 @@ def test_the_truth_is_read_right():
     assert known["larger"] == [("data_loading", 2.0, "optimizer")]
     assert truth("ddp_gloo")["launch"] == ["torchrun", "2"]
     assert truth("iterable_dataset")["absent"] == ["evaluation", "checkpoint"]
-    assert len(NAMES) >= 11 and Path(SCRIPTS / "gan.py").is_file()
+    assert len(NAMES) >= 12 and Path(SCRIPTS / "gan.py").is_file()
     for name in NAMES:
         assert {"steps", "optimizer_steps"} <= truth(name).keys() and truth(name)["phases"]
         assert "sonde" not in (SCRIPTS / f"{name}.py").read_text().split('"""')[1]
