@@ -47,7 +47,7 @@ set_target_properties(sonde_shared PROPERTIES OUTPUT_NAME sonde VERSION ${PROJEC
 # are apart from libsonde, which lives inside traced programs and stays small.
 add_library(sonde_model STATIC src/model/cost.c src/model/dense.c src/model/attend.c
             src/model/message.c src/model/encoding.c src/model/layer.c
-            src/model/estimate.c)
+            src/model/estimate.c src/model/list.c src/model/config.c)
 target_include_directories(sonde_model PUBLIC ${CMAKE_SOURCE_DIR}/include
                            PRIVATE ${CMAKE_SOURCE_DIR}/src)
 set_target_properties(sonde_model PROPERTIES OUTPUT_NAME sonde-model)

@@ -187,6 +187,26 @@ SONDE_API int sonde_estimate_layers(const struct sonde_layer *layers, size_t cou
                                     struct sonde_estimate *ret_estimate,
                                     size_t *ret_bad);
 
+/* Models of a known family by their sizes; 0 in a field means its default: the sizes of
+ * `sonde flops FAMILY` (docs/guide-model.md). */
+struct sonde_model_sizes {
+    size_t size;
+    const char *family; /* "graph_transformer" (NULL), "gpt2", "mlp" */
+    uint64_t layers, hidden, heads, ffn;
+    uint64_t batch;              /* graphs, sequences, rows */
+    uint64_t nodes, edges;       /* of each graph; edges 0: five per node */
+    uint64_t features, outputs;  /* of a node or row; of a graph or row */
+    uint64_t tokens, vocabulary; /* gpt2 */
+    int message, encoding;       /* enum sonde_message, sonde_encoding */
+    uint64_t encoding_dim;
+};
+
+/* −EINVAL with a sentence in ret_error (of `len` bytes) when the sizes do not fit. */
+SONDE_API int sonde_estimate_model(const struct sonde_model_sizes *sizes,
+                                   const struct sonde_counting *counting,
+                                   struct sonde_estimate *ret_estimate, char *ret_error,
+                                   size_t len);
+
 /* 2 · macs + elementwise: the document's "FLOPs". */
 SONDE_API double sonde_ops_total(const struct sonde_ops *ops);
 

@@ -138,7 +138,7 @@ class Config:
     )
     log_metrics: bool = _switch(True, "log the summary at the end of the session")
     streaming: bool = _switch(False, "data sets larger than memory", _OPTIMISER)
-    mixed_precision: bool = _switch(False, "training in half precision", _OPTIMISER)
+    mixed_precision: bool = _switch(False, "profile_training() runs under autocast")
 
     if not TYPE_CHECKING:  # checkers see the fields as keywords, with their types
 

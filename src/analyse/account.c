@@ -36,7 +36,7 @@ struct walk {
     uint64_t events;
     int stack_phase[MAX_DEPTH];
     unsigned stack_site[MAX_DEPTH], depth, too_deep;
-    bool started, stepped;
+    bool started, stepped, in_step; /* stepped: at least one has begun */
     int64_t last_ns;
     struct row now;
     struct row head[HEAD];
@@ -157,17 +157,39 @@ static void on_end(struct walk *w, unsigned site)
         w->depth = at - 1;
 }
 
-static void on_step(struct walk *w)
+/* The time so far was a step, or none. */
+static void close_row(struct walk *w)
 {
-    if (w->stepped)
+    if (w->in_step) {
         end_step(w);
-    else
-        take_extras(w, &w->now), w->a->startup_ns += w->now.wall_ns;
-    w->stepped = true;
-    /* A zone may be open across the step. */
+    } else {
+        take_extras(w, &w->now);
+        *(w->stepped ? &w->a->between_ns : &w->a->startup_ns) += w->now.wall_ns;
+        if (w->stepped)
+            w->a->between_idle_ns += w->now.phase_ns[SONDE_OTHER] +
+                                     w->now.phase_ns[SONDE_DATA_LOADING];
+    }
+}
+
+static void on_step(struct walk *w, unsigned kind)
+{
+    if (kind == STEP_SAMPLES)
+        return;
+    /* What was begun is taken back: its time goes on as time outside of steps. */
+    if (kind == STEP_CANCEL) {
+        w->in_step = false;
+        return;
+    }
+    close_row(w);
+    /* A zone may be open across the step. Behind a pause the first step waits for workers
+     * to start. */
     const int phase = current_phase(w);
+    const bool resumes = kind == STEP_NEXT && w->stepped && !w->in_step;
     w->now = (struct row){ .flags = (phase == SONDE_CHECKPOINT ? AT_CHECKPOINT : 0) |
-                                    (phase == SONDE_EVALUATION ? AT_EVALUATION : 0) };
+                                    (phase == SONDE_EVALUATION ? AT_EVALUATION : 0) |
+                                    (resumes ? AT_EPOCH : 0) };
+    w->in_step = kind == STEP_NEXT;
+    w->stepped |= w->in_step;
 }
 
 /* Adapters and programs mark epochs; names as people write them: "epoch", "epoch 3". */
@@ -202,7 +224,7 @@ static int take_event(void *arg, const struct trace_event *e)
         on_end(w, e->site);
         break;
     case TRACE_STEP:
-        on_step(w);
+        on_step(w, e->sub);
         break;
     case TRACE_MARK:
         on_mark(w, e->site);
@@ -324,7 +346,12 @@ static void close_account(struct walk *w, int64_t to_ns)
     sum_up(w);
     a->known = a->steps > 0;
     a->wall_ns = a->startup_ns + a->warmup_ns + a->steady_ns + a->checkpoint_ns +
-                 a->evaluation_ns + a->epoch_ns + a->end_ns;
+                 a->evaluation_ns + a->epoch_ns + a->between_ns + a->end_ns;
+}
+
+double account_loop_ns(const struct step_account *a)
+{
+    return a->known ? a->wall_ns - a->startup_ns - a->end_ns : NAN;
 }
 
 int account_read(const struct trace *trace, int64_t from_ns, int64_t to_ns,

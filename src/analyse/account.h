@@ -29,11 +29,13 @@ struct step_account {
     bool partial;   /* older ones are no longer there: parts are of the rest */
     uint64_t steps; /* seen */
     uint64_t warmup, steady, epochs, checkpoints, evaluations;
-    double wall_ns;    /* the sum of the seven below */
+    double wall_ns;    /* the sum of the eight below */
     double startup_ns; /* before the first step */
     double warmup_ns;
     double steady_ns;
     double checkpoint_ns, evaluation_ns;
+    double between_ns;         /* between the end of a step and the begin of the next */
+    double between_idle_ns;    /* of it, in no phase or waiting for data */
     double epoch_ns;           /* beyond a steady step */
     double end_ns;             /* behind the last step */
     struct phase_split phases; /* of steady steps; wall_ns is their time */
@@ -50,6 +52,9 @@ struct step_account {
 /* `from_ns`, `to_ns`: the life of the process. Fails only for want of memory. */
 int account_read(const struct trace *trace, int64_t from_ns, int64_t to_ns,
                  struct step_account *ret_account);
+/* From the first step to the last: the run without its start and its end, which grow less
+ * the longer it runs. NaN without steps. */
+double account_loop_ns(const struct step_account *account);
 /* Drift and jumps of the series behind the warm-up. */
 int account_trend(struct step_account *account, const struct step_series *series);
 

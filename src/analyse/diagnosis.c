@@ -100,7 +100,8 @@ static int speak(struct report *r)
         if (rc == 0)
             rc = put_why(r, first);
     }
-    return rc < 0 ? rc : put_next(r, first);
+    const bool worth = first->severity > SEVERITY_LOW || !first->symptom;
+    return rc < 0 || !worth ? rc : put_next(r, first);
 }
 
 int report_diagnose(struct report *r, const struct thresholds *thresholds)

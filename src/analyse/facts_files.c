@@ -20,8 +20,16 @@ static bool ends(const char *text, const char *with)
     return len >= tail && strcmp(text + len - tail, with) == 0;
 }
 
+/* Paths that found no row are together in one: libraries come first, so they are data. */
+static bool is_rest(const struct io_path *p)
+{
+    return strcmp(p->path, "(other files)") == 0;
+}
+
 static bool is_data(const struct io_path *p)
 {
+    if (is_rest(p))
+        return true;
     static const char *const system[] = { "/usr/", "/lib",  "/etc/", "/proc/",
                                           "/sys/", "/dev/", "/opt/" };
     static const char *const code[] = { ".py",  ".pyc",       ".so",
@@ -85,7 +93,7 @@ static void add_path(struct data_sums *s, const struct io_path *p)
     s->sync_ns += p->sync_ns;
     s->pages += (double)p->cache_pages;
     s->cold_pages += (double)(p->cache_pages - p->cache_warm);
-    if (!s->most_read || r->ns > s->most_read->side[0].ns)
+    if (!is_rest(p) && (!s->most_read || r->ns > s->most_read->side[0].ns))
         s->most_read = p;
     if (p->open_at_end && (!s->most_open || p->open_at_end > s->most_open->open_at_end))
         s->most_open = p;
@@ -131,6 +139,10 @@ static void set_shares(struct report *r, struct facts *f, const struct data_sums
         f->v[FACT_SMALL_READ_SHARE] = s->small / s->reads;
         f->v[FACT_READ_KB] = s->read_bytes / s->reads / 1024;
     }
+    /* Without a list of transforms all of a sample's CPU time counts as one; calls for
+     * files are not. */
+    if (r->transforms_unknown)
+        f->v[FACT_TRANSFORM_OF_SAMPLE] -= f->v[FACT_OPEN_SHARE] + f->v[FACT_READ_SHARE];
     if (steps > 0) {
         f->v[FACT_OPENS_PER_STEP] = s->opens / steps;
         f->v[FACT_READS_PER_STEP] = s->reads / steps;
@@ -142,8 +154,8 @@ static void set_shares(struct report *r, struct facts *f, const struct data_sums
 void facts_of_files(struct report *r, struct facts *f)
 {
     const struct io_report *io = &r->io;
-    const double wall_ns = r->account.known ? r->account.wall_ns
-                                            : report_duration_s(r) * 1e9;
+    const double loop_ns = account_loop_ns(&r->account);
+    const double wall_ns = loop_ns > 0 ? loop_ns : report_duration_s(r) * 1e9;
     struct data_sums s = { 0 };
     if (!io->captured)
         return;

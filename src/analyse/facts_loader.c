@@ -103,8 +103,10 @@ static void set_model(const struct pipeline *p, struct facts *f)
     const struct settings best = whatif_best(p);
     struct settings half = whatif_now(p);
     f->v[FACT_WORKERS_BEST] = best.workers;
-    f->v[FACT_WORKERS_GAIN] = fmax(1 - whatif_predict(p, &best).step_ns / p->step_ns,
-                                   0);
+    const struct forecast with_best = whatif_predict(p, &best);
+    f->v[FACT_WORKERS_GAIN] = fmax(1 - with_best.step_ns / p->step_ns, 0);
+    f->v[FACT_WORKERS_GAIN_LOW] = fmax(1 - with_best.high_ns / p->step_ns, 0);
+    f->v[FACT_WORKERS_GAIN_HIGH] = fmax(1 - with_best.low_ns / p->step_ns, 0);
     half.workers = (half.workers + 1) / 2;
     if (p->workers >= 2)
         f->v[FACT_FEWER_WORKERS_LOSS] = whatif_predict(p, &half).step_ns / p->step_ns -
@@ -127,7 +129,36 @@ static double tail_share(const struct distribution *d, double median)
     return all > 0 ? beyond / all : NAN;
 }
 
-static void set_samples(const struct loader *l, struct facts *f)
+/* How much longer than it computes a process would like to: it also waits for a core,
+ * and that is no waiting for data. */
+static double wants_cpu(const struct report *r, uint32_t pid)
+{
+    char subject[16];
+    (void)snprintf(subject, sizeof subject, "%u", pid);
+    const double cpu = steady_mean(r, "cpu", subject);
+    const double delay = steady_mean(r, "run_delay", subject);
+    return cpu > 1 && delay > 0 ? (cpu + delay) / cpu : 1;
+}
+
+static double starvation(const struct report *r, const struct loader *l)
+{
+    double sum = 0;
+    if (l->worker_count == 0)
+        return wants_cpu(r, l->pid);
+    for (size_t i = 0; i < l->worker_count; i++)
+        sum += wants_cpu(r, l->workers[i].pid);
+    return sum / (double)l->worker_count;
+}
+
+/* Share of the makers' time in which they could have run and had no core: on a busy
+ * machine that makes tails which are nobody's samples. */
+static double waits_for_core(const struct report *r, const struct loader *l)
+{
+    const double wants = starvation(r, l);
+    return 1 - 1 / wants;
+}
+
+static void set_samples(const struct report *r, const struct loader *l, struct facts *f)
 {
     const struct distribution *d = &l->sample.d;
     const double make = mean_of(&l->make);
@@ -136,11 +167,12 @@ static void set_samples(const struct loader *l, struct facts *f)
     const double cpu = l->sample_cpu.d.count
                            ? mean_of(&l->sample_cpu) / mean_of(&l->sample)
                            : mean_of(&l->make_cpu) / make;
-    f->v[FACT_SAMPLE_CPU_SHARE] = fmin(cpu, 1);
+    f->v[FACT_SAMPLE_CPU_SHARE] = fmin(cpu * starvation(r, l), 1);
     if (d->count >= 100) {
         const double median = distribution_quantile(d, 0.5);
         f->v[FACT_SAMPLE_TAIL] = distribution_quantile(d, 0.99) / median;
-        f->v[FACT_SLOW_SAMPLE_SHARE] = tail_share(d, median);
+        f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(
+            tail_share(d, median) - waits_for_core(r, l), 0);
     }
     if (l->collate.d.count && make > 0)
         f->v[FACT_COLLATE_OF_BATCH] = mean_of(&l->collate) / make;
@@ -195,6 +227,9 @@ static void set_epochs(const struct report *r, const struct loader *l, struct fa
 {
     const double usual = l->fetch.d.count ? l->fetch.d.mean / 1e9 : 0;
     double all = 0, changes = 0;
+    /* Workers that are not kept are also ended between two epochs. */
+    if (l->num_workers > 0 && !l->persistent_workers && l->epochs > 1)
+        changes = r->account.between_idle_ns / 1e9;
     for (size_t i = 0; i < l->epoch_count; i++) {
         const double lost = l->epoch_list[i].first_batch_s - usual;
         if (!(lost > 0))
@@ -202,8 +237,8 @@ static void set_epochs(const struct report *r, const struct loader *l, struct fa
         all += lost;
         changes += i > 0 ? lost : 0;
     }
-    const double wall_s = r->account.known ? r->account.wall_ns / 1e9
-                                           : report_duration_s(r);
+    const double loop_s = account_loop_ns(&r->account) / 1e9;
+    const double wall_s = loop_s > 0 ? loop_s : report_duration_s(r);
     f->v[FACT_EPOCHS] = (double)l->epochs;
     if (l->num_workers > 0)
         f->v[FACT_WORKER_START_S] = all;
@@ -245,7 +280,8 @@ void facts_of_loader(struct report *r, struct facts *f)
         f->v[FACT_BATCH_MB] = l->batch_bytes.mean / MIB;
     if (l->num_workers > 0)
         f->v[FACT_QUEUE_EMPTY_SHARE] = 1 - l->ready_share;
-    set_samples(l, f);
+    set_samples(r, l, f);
+    r->transforms_unknown = l->transform_count == 0;
     set_workers(r, l, f);
     set_epochs(r, l, f);
     set_places(r, l, f);

@@ -35,15 +35,16 @@ static void set_shares(struct facts *f, const struct phase_split *s)
 
 static void set_parts(struct facts *f, const struct step_account *a)
 {
-    if (!(a->wall_ns > 0))
+    const double loop = account_loop_ns(a);
+    if (!(loop > 0))
         return;
-    f->v[FACT_STEADY_SHARE] = a->steady_ns / a->wall_ns;
-    f->v[FACT_WARMUP_SHARE] = a->warmup_ns / a->wall_ns;
-    f->v[FACT_EPOCH_SHARE] = a->epoch_ns / a->wall_ns;
+    f->v[FACT_STEADY_SHARE] = a->steady_ns / loop;
+    f->v[FACT_WARMUP_SHARE] = a->warmup_ns / loop;
+    f->v[FACT_EPOCH_SHARE] = a->epoch_ns / loop;
     f->v[FACT_EPOCHS] = (double)a->epochs;
-    f->v[FACT_CHECKPOINT_SHARE] = a->checkpoint_ns / a->wall_ns;
+    f->v[FACT_CHECKPOINT_SHARE] = a->checkpoint_ns / loop;
     f->v[FACT_CHECKPOINTS] = (double)a->checkpoints;
-    f->v[FACT_EVALUATION_SHARE] = a->evaluation_ns / a->wall_ns;
+    f->v[FACT_EVALUATION_SHARE] = a->evaluation_ns / loop;
     if (!a->partial) {
         f->v[FACT_STARTUP_S] = a->startup_ns / 1e9;
         f->v[FACT_STARTUP_SHARE] = a->startup_ns / a->wall_ns;

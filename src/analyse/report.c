@@ -488,7 +488,7 @@ int report_build(const struct run *run, struct report **ret_report)
     if (!r)
         return -ENOMEM;
     r->run = run;
-    r->verdict = r->why = r->next = r->hot.why = "";
+    r->verdict = r->why = r->next = r->since = r->hot.why = "";
     r->main_process = SIZE_MAX;
     r->clock_error_ns = r->ns_per_tick = NAN;
     arena_init(&r->arena);

@@ -125,12 +125,14 @@ struct report {
     struct hang_report hangs;
     struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
-    struct io_report io;       /* files and sockets */
+    struct io_report io; /* files and sockets */
     struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
     const char *next;          /* what to do first; "" nothing */
+    const char *since;         /* what became of the last run's advice; "" nothing */
     struct diagnosis diagnosis;
-    double readers_ns; /* time of those who load data; 0: the main thread does */
+    bool transforms_unknown; /* of the training loader */
+    double readers_ns;       /* time of those who load data; 0: the main thread does */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;

@@ -8,12 +8,18 @@ static double input_share(const struct rule_case *c)
     return isnan(share) ? 1 : share;
 }
 
+/* Batches are there when they are asked for: whatever making them costs is hidden. */
+static bool workers_keep_up(const struct rule_case *c)
+{
+    return FACT_OF(c, QUEUE_EMPTY_SHARE) < c->t->queue_empty;
+}
+
 /* Does the step wait for its batch at all? Unknown counts as yes: then the cost itself
  * was measured against the whole run. */
 static bool waits(const struct rule_case *c)
 {
     const double share = FACT_OF(c, INPUT_SHARE);
-    return isnan(share) || share >= c->t->data_wait;
+    return (isnan(share) || share >= c->t->data_wait) && !workers_keep_up(c);
 }
 
 /* ---- data_loading_bound ----------------------------------------------------------------- */
@@ -54,6 +60,17 @@ static void gain_of_overlap(const struct rule_case *c, struct draft *d, double s
     d->stake = rule_of_run(c, fmax(share * 0.75, hidden));
 }
 
+/* With a model of the loader: what it says. */
+static void gain_of_settings(const struct rule_case *c, struct draft *d, double share,
+                             double gain)
+{
+    const double low = FACT_OF(c, WORKERS_GAIN_LOW);
+    const double high = FACT_OF(c, WORKERS_GAIN_HIGH);
+    d->stake = rule_of_run(c, share);
+    d->gain = (struct gain){ isnan(low) ? 0.8 * gain : fmin(low, gain), gain,
+                             isnan(high) ? fmin(1.1 * gain, 1) : fmax(high, gain) };
+}
+
 static bool judge_data_loading(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, INPUT_SHARE);
@@ -62,15 +79,12 @@ static bool judge_data_loading(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->data_wait) && !absolute)
         return false;
     /* No setting of the loader helps: then it is what samples cost, or the storage. */
-    if (gain < c->t->workers_help && !absolute)
+    if ((gain < c->t->workers_help || workers_keep_up(c)) && !absolute)
         return false;
     if (isnan(gain))
         gain_of_overlap(c, d, share);
     else
-        draft_time(c, d, share, 0.8 * gain / share, gain / share,
-                   fmin(1.1 * gain / share, 1));
-    if (!isnan(gain))
-        d->stake = rule_of_run(c, share);
+        gain_of_settings(c, d, share, gain);
     buf_printf(&d->text, "%.0f %% of every step is spent waiting for the next batch",
                100 * share);
     if (FACT_OF(c, QUEUE_EMPTY_SHARE) > 0.5)
@@ -103,7 +117,7 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
     if (!absolute && (!(share >= c->t->data_wait) || !(transform >= c->t->transform)))
         return false;
     /* A transform that waits is slow storage, whatever it is called. */
-    if (cpu < 0.5 && !absolute)
+    if ((cpu < 0.5 || workers_keep_up(c)) && !absolute)
         return false;
     const double part = share * (isnan(transform) ? 1 : fmin(transform, 1));
     draft_time(c, d, part, 0.5, 0.75, 1);
@@ -134,7 +148,7 @@ static bool judge_collate(const struct rule_case *c, struct draft *d)
     const double of_step = FACT_OF(c, COLLATE_SHARE);
     const double direct = share > 0 ? of_step / share : NAN;
     const double part = fmax(FACT_OF(c, COLLATE_OF_BATCH), direct);
-    if (!(share >= c->t->data_wait) || !(part >= c->t->collate))
+    if (!(share >= c->t->data_wait) || !(part >= c->t->collate) || workers_keep_up(c))
         return false;
     draft_time(c, d, share * fmin(part, 1), 0.4, 0.7, 1);
     buf_printf(&d->text,
@@ -177,7 +191,8 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
 {
     const double opens = FACT_OF(c, OPEN_SHARE);
     if (!waits(c) || !(opens >= c->t->open_time) ||
-        !(opens >= FACT_OF(c, READ_SHARE)) || FACT_OF(c, SMALL_READ_SHARE) > 0.9)
+        !(opens >= FACT_OF(c, READ_SHARE)) ||
+        FACT_OF(c, OPENS_PER_STEP) < c->t->opens_per_step)
         return false;
     draft_time(c, d, input_share(c) * fmin(opens, 1), 0.5, 0.8, 1);
     d->stake = rule_of_run(c, input_share(c) * fmin(fmax(opens, 0.5), 1));
@@ -201,7 +216,8 @@ static bool judge_small_reads(const struct rule_case *c, struct draft *d)
     const double small = FACT_OF(c, SMALL_READ_SHARE);
     const double reads = FACT_OF(c, READ_SHARE);
     if (!waits(c) || !(small >= c->t->small_reads) ||
-        !(reads >= c->t->small_read_time) || !(FACT_OF(c, READS_PER_STEP) >= 20))
+        !(reads >= c->t->small_read_time) || !(FACT_OF(c, READS_PER_STEP) >= 20) ||
+        FACT_OF(c, READS_PER_STEP) < c->t->reads_per_open * FACT_OF(c, OPENS_PER_STEP))
         return false;
     draft_time(c, d, input_share(c) * fmin(reads, 1), 0.6, 0.9, 1);
     d->stake = rule_of_run(c, input_share(c) * fmin(fmax(reads, 0.5), 1));
@@ -265,7 +281,10 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
 {
     const double workers = FACT_OF(c, WORKERS);
     const double loss = FACT_OF(c, FEWER_WORKERS_LOSS);
-    const double start = FACT_OF(c, WORKER_START_S) / FACT_OF(c, RUN_S);
+    /* Starting them again in every epoch is not a matter of how many they are. */
+    const double again = FACT_OF(c, EPOCH_SHARE);
+    const double start = FACT_OF(c, WORKER_START_S) / FACT_OF(c, RUN_S) -
+                         (isnan(again) ? 0 : again);
     const double memory = FACT_OF(c, WORKER_PRIVATE_MB) / FACT_OF(c, MEMORY_LIMIT_MB);
     const double best = FACT_OF(c, WORKERS_BEST);
     if (!(workers >= 2) || !(loss <= c->t->worker_excess) || !(best < workers))

@@ -26,7 +26,13 @@ THRESHOLD(open_time, 0.10, NAN, "share", "of the readers' time in open")
 THRESHOLD(small_reads, 0.50, NAN, "share", "of reads below 4 KiB")
 THRESHOLD(small_read_time, 0.10, NAN, "share", "of the readers' time in reads")
 THRESHOLD(iowait, 0.20, 0.20, "share", "of the time waiting for storage")
-THRESHOLD(slow_samples, 0.10, NAN, "share", "of a step lost to slow samples")
+THRESHOLD(slow_samples, 0.20, NAN, "share",
+          "of the time to load that goes into slow samples")
+THRESHOLD(queue_empty, 0.10, NAN, "share",
+          "of asks that find no batch: below, the workers keep up")
+THRESHOLD(opens_per_step, 2, NAN, "1", "files opened in a step")
+THRESHOLD(reads_per_open, 8, NAN, "1",
+          "reads of a file: below, it is the opening that costs")
 THRESHOLD(sample_tail, 5, NAN, "1", "p99 of samples over their median")
 THRESHOLD(worker_excess, 0.03, NAN, "share",
           "step time that fewer workers may cost at most")
@@ -60,7 +66,7 @@ THRESHOLD(swap_faults, 20, NAN, "1/s", "major page faults with swap in use")
 THRESHOLD(descriptors, 100, NAN, "1", "descriptors left open, rising throughout")
 
 /* ---- Step ---- */
-THRESHOLD(optimizer, 0.30, NAN, "share", "of a step in the optimizer")
+THRESHOLD(optimizer, 0.40, NAN, "share", "of a step in the optimizer")
 THRESHOLD(sync, 0.15, NAN, "share", "of a step waiting for the card or for others")
 THRESHOLD(launch, 0.30, NAN, "share", "of a step launching kernels")
 THRESHOLD(overhead, 0.50, NAN, "share", "of CPU time outside compute kernels in steps")

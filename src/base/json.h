@@ -52,6 +52,7 @@ struct json_writer {
     /* Set by the caller after json_init_…(): */
     bool html;                    /* may stand inside <script>: no <, > or & */
     const struct json_veil *veil; /* borrowed; NULL: strings as they are */
+    bool brief; /* for those who write lists: the first rows will do */
 };
 
 /* The sink is borrowed until json_finish(). With a buffer, text is appended. */

@@ -8,6 +8,7 @@
 #include "cli/modelargs.h"
 #include "cli/output.h"
 #include "model/answer.h"
+#include "model/ref/plan.h"
 #include "present/model/model.h"
 
 struct flops_options {
@@ -62,7 +63,8 @@ static int unknown_model(const char *name)
 
 /* Prints its errors itself; a negative number or 0. */
 static int estimate(const struct flops_options *o, const char *name,
-                    struct model_config *config, struct model_answer *ret_answer)
+                    struct model_config *config, struct plan *plan,
+                    struct model_answer *ret_answer)
 {
     const int optimizer = modelargs_optimizer(&command, &o->model);
     const int precision = o->mixed ? SONDE_MIXED : SONDE_FLOAT32;
@@ -78,13 +80,18 @@ static int estimate(const struct flops_options *o, const char *name,
     }
     if (!modelargs_config(&command, &o->model, (enum family)family, config))
         return -1;
-    return answer_estimate_config(config, optimizer, precision, ret_answer);
+    const int rc = answer_estimate_config(config, optimizer, precision, ret_answer);
+    if (rc < 0 || plan_training(config, plan) < 0)
+        return -1;
+    ret_answer->plan = plan;
+    return 0;
 }
 
 int cmd_flops(int argc, char **argv)
 {
     struct flops_options o = { 0 };
     struct model_config config;
+    struct plan plan;
     struct model_answer answer;
     struct output out;
     int status, rc = 0;
@@ -94,8 +101,8 @@ int cmd_flops(int argc, char **argv)
         return status;
     if (argc > 2)
         return options_fail(&command, "one model at a time, got also '%s'", argv[2]);
-    if (!o.list &&
-        estimate(&o, argc == 2 ? argv[1] : "graph_transformer", &config, &answer) < 0)
+    if (!o.list && estimate(&o, argc == 2 ? argv[1] : "graph_transformer", &config,
+                            &plan, &answer) < 0)
         return CLI_FAILED;
     if (!output_open(&out, o.output))
         return CLI_FAILED;

@@ -161,24 +161,6 @@ static void set_fields(struct experiment *e, const struct log_options *o)
     experiment_derive(e);
 }
 
-/* An id of the store, or a RUN whose directory the store knows. */
-static int find_experiment(struct store *store, const char *ref, struct arena *arena,
-                           struct experiment *ret_experiment)
-{
-    struct buf path = BUF_INIT, note = BUF_INIT;
-    int rc = store_get(store, ref, arena, ret_experiment);
-    if (rc == SONDE_E_NOTFOUND) {
-        rc = run_resolve(store_directory(), ref, &path, &note);
-        if (note.len)
-            cli_error("%s", note.data);
-        if (rc == 0)
-            rc = store_get(store, path_base(path.data), arena, ret_experiment);
-    }
-    buf_release(&path);
-    buf_release(&note);
-    return rc;
-}
-
 static int put_artefacts(struct store *store, const char *id,
                          const struct log_options *o)
 {
@@ -211,7 +193,7 @@ static int log_one(struct store *store, const struct log_options *o)
     e.id = o->id ? o->id : id;
     e.started_ns = (int64_t)moment_ns(CLOCK_REALTIME);
     if (o->run)
-        rc = find_experiment(store, o->run, &arena, &e);
+        rc = cli_find_experiment(store, o->run, &arena, &e) ? 0 : SONDE_E_NOTFOUND;
     else if (!o->id)
         rc = experiment_new_id(id);
     if (rc == 0)
@@ -227,7 +209,7 @@ static int log_one(struct store *store, const struct log_options *o)
     else if (rc == -EEXIST)
         cli_error("there is an experiment '%s' already (--replace takes its place)",
                   e.id);
-    else if (rc < 0 && !status && rc != -ENOENT)
+    else if (rc < 0 && !status && rc != SONDE_E_NOTFOUND)
         cli_error("cannot log: %s", error_text(rc));
     arena_release(&arena);
     return rc < 0 ? CLI_FAILED : CLI_GOOD;

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "analyse/trials.h"
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -12,6 +13,7 @@
 #include "cli/rules.h"
 #include "cli/runs.h"
 #include "present/report/report.h"
+#include "store/list.h"
 
 struct report_options {
     const char *output, *rules;
@@ -21,11 +23,10 @@ struct report_options {
     uint64_t min_time_ns, depth, width;
 };
 
-static const char *const formats[] = { [REPORT_TEXT] = "text",
-                                       [REPORT_JSON] = "json",
-                                       [REPORT_CSV] = "csv",
-                                       [REPORT_HTML] = "html",
-                                       NULL };
+static const char *const formats[] = {
+    [REPORT_TEXT] = "text", [REPORT_JSON] = "json",         [REPORT_CSV] = "csv",
+    [REPORT_HTML] = "html", [REPORT_MARKDOWN] = "markdown", NULL
+};
 
 static const char *const severities[] = { "never", "low",      "medium",
                                           "high",  "critical", NULL };
@@ -34,7 +35,8 @@ static const char *const severities[] = { "never", "low",      "medium",
 
 static const struct option options[] = {
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
-      .help = "text, json, csv (the operations), or html (one page with everything)",
+      .help = "text, json, csv (the operations), markdown, or html (one page with "
+              "everything)",
       .env = "SONDE_FORMAT", .choices = formats },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
@@ -124,6 +126,10 @@ int cmd_report(int argc, char **argv)
     int rc = report_build(run, &report);
     if (rc == 0)
         rc = report_diagnose(report, &thresholds);
+    if (rc == 0) {
+        rc = trial_enter(report, store_directory());
+        trials_recall(report, store_directory());
+    }
     if (rc < 0) {
         cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));
     } else if (output_open(&out, o.output)) {

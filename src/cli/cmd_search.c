@@ -21,7 +21,7 @@ enum { DEFAULT_LIMIT = 10, WHY_MOST = 64, WHY_SHOWN = 4 };
 struct search_options {
     const char *where, *where_document, *like, *sort, *min_efficiency, *output;
     uint64_t max_duration_ns, max_memory, limit, offset;
-    bool ascending, json, all, explain;
+    bool ascending, json, all, explain, vectors;
     int format;
 };
 
@@ -47,6 +47,8 @@ static const struct option options[] = {
       .help = "most alike first; a RUN, an id, or JSON as for sonde log" },
     { "explain", 0, OPTION_FLAG, FIELD(explain),
       .help = "say what two experiments share and where they differ" },
+    { "vectors", 0, OPTION_FLAG, FIELD(vectors),
+      .help = "JSON: with the 256 numbers that likeness is measured by" },
     { "sort", 0, OPTION_TEXT, FIELD(sort), .value = "NAME",
       .help = "by a field, metric, parameter or tag, largest first" },
     { "ascending", 0, OPTION_FLAG, FIELD(ascending), .help = "smallest first" },
@@ -163,21 +165,11 @@ static int like_json(struct question *q, const struct index *index, const char *
 static int like_run(struct question *q, struct store *store, const struct index *index,
                     const char *ref)
 {
-    struct buf path = BUF_INIT, note = BUF_INIT;
     struct experiment e;
-    int rc = store_get(store, ref, &q->arena, &e);
-    if (rc == SONDE_E_NOTFOUND &&
-        run_resolve(store_directory(), ref, &path, &note) == 0)
-        rc = store_get(store, path_base(path.data), &q->arena, &e);
-    if (rc == 0)
-        rc = search_vector_of(index, e.seq, q->vector);
-    if (rc < 0)
-        cli_error("--like: %s", note.len ? note.data : "no such experiment");
-    else
-        q->query.except_seq = e.seq;
-    buf_release(&path);
-    buf_release(&note);
-    return rc;
+    if (!cli_find_experiment(store, ref, &q->arena, &e))
+        return SONDE_E_NOTFOUND;
+    q->query.except_seq = e.seq;
+    return search_vector_of(index, e.seq, q->vector);
 }
 
 static bool set_like(struct question *q, struct store *store, const struct index *index,
@@ -271,6 +263,16 @@ static int explain(struct question *q, const struct index *index, bool json,
     return copy ? 0 : -ENOMEM;
 }
 
+static int keep_vector(struct question *q, const struct index *index,
+                       struct experiments_row *row)
+{
+    int8_t *vector = arena_alloc(&q->arena, EMBED_DIMS);
+    if (!vector)
+        return -ENOMEM;
+    row->vector = vector;
+    return search_vector_of(index, row->seq, vector);
+}
+
 /* ---- The answer --------------------------------------------------------------------- */
 
 static int print(struct question *q, struct store *store, const struct index *index,
@@ -288,6 +290,8 @@ static int print(struct question *q, struct store *store, const struct index *in
                                             .similarity = result->hits[i].similarity };
         if (o->explain && q->query.except_seq)
             rc = explain(q, index, format == EXPERIMENTS_JSON, &rows[i]);
+        if (rc == 0 && o->vectors)
+            rc = keep_vector(q, index, &rows[i]);
     }
     const struct experiments_list list = { .store = store,
                                            .rows = rows,

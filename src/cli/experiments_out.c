@@ -63,7 +63,9 @@ static int put_json(void *arg, const struct experiments_row *row,
         buf_printf(&j->line, ",\"similarity\":%.6f", row->similarity);
     if (row->why)
         buf_printf(&j->line, ",\"why\":%s", row->why);
-    buf_putc(&j->line, '}');
+    for (int i = 0; row->vector && i < 256; i++)
+        buf_printf(&j->line, "%s%d", i ? "," : ",\"vector\":[", row->vector[i]);
+    buf_puts(&j->line, row->vector ? "]}" : "}");
     if (j->line.error)
         return j->line.error;
     return fprintf(j->out, "%s\n    %s", j->done++ ? "," : "", j->line.data) < 0

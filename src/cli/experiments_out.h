@@ -15,6 +15,7 @@ struct experiments_row {
     double similarity; /* NaN: not asked for */
     const char *why;   /* JSON array, printed as it is; NULL: none */
     const char *words; /* the same for people; NULL: none */
+    const signed char *vector; /* of the embedding, in JSON; NULL: not asked for */
 };
 
 struct experiments_list {

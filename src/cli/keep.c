@@ -163,6 +163,29 @@ int keep_all(struct store *store, uint64_t *ret_added)
     return rc;
 }
 
+bool cli_find_experiment(struct store *store, const char *ref, struct arena *arena,
+                         struct experiment *ret_experiment)
+{
+    struct buf id = BUF_INIT, path = BUF_INIT, note = BUF_INIT;
+    int rc = ref[0] == '@' ? SONDE_E_NOTFOUND : store_find(store, ref, &id);
+    if (rc == SONDE_E_NOTFOUND) {
+        rc = run_resolve(store_directory(), ref, &path, &note);
+        buf_clear(&id);
+        if (rc == 0)
+            buf_puts(&id, path_base(path.data));
+    }
+    if (rc == 0)
+        rc = store_get(store, id.data, arena, ret_experiment);
+    if (rc == SONDE_E_AMBIGUOUS && !note.len)
+        cli_error("'%s' is the beginning of more than one id (give more letters)", ref);
+    else if (rc < 0)
+        cli_error("%s", note.len ? note.data : error_text(rc));
+    buf_release(&id);
+    buf_release(&path);
+    buf_release(&note);
+    return rc == 0;
+}
+
 static bool any_run_directory(void)
 {
     struct run_list list;

@@ -22,6 +22,11 @@ void keep_after_run(const char *dir, const struct report *report, bool quiet);
 /* Every finished run directory that the store does not know, or only in part. */
 int keep_all(struct store *store, uint64_t *ret_added);
 
+/* The experiment that a RUN, an id, a name or the beginning of an id means. Prints why
+ * not and returns false. */
+bool cli_find_experiment(struct store *store, const char *ref, struct arena *arena,
+                         struct experiment *ret_experiment);
+
 /* Adopts orphans, opens for writing, brings it up to date; for verbs that search. Falls
  * back to reading only. Prints why not and returns false. */
 bool cli_store_ready(struct store **ret_store);

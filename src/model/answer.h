@@ -10,6 +10,11 @@
 #include "model/config.h"
 #include "model/zoo.h"
 
+struct measurement;
+struct plan;
+struct roofline;
+struct scaling;
+
 struct model_answer {
     const char *name;                  /* "graph_transformer", "resnet50" */
     const struct zoo_model *zoo;       /* NULL: not a published one */
@@ -22,6 +27,15 @@ struct model_answer {
     struct sonde_encoding_storage storage;
     bool has_padding;
     struct sonde_padding padding;
+
+    /* Measured; NULL: not asked for. Borrowed. */
+    const struct measurement *measured;
+    const struct plan *plan; /* predicted memory of the net that ran */
+    const struct roofline *roofline;
+    const struct scaling *const *scalings;
+    size_t scaling_count;
+    const char *note; /* about the data: "a generated sample of …" */
+    bool hide_flops, hide_memory, has_runtime;
 };
 
 /* Everything that formulas say; the rest is zero. `config` passed config_check(). */

@@ -354,3 +354,47 @@ void config_layers(const struct model_config *config, struct layer_list *list)
     };
     families[config->family](config, list);
 }
+
+/* ---- For others ---------------------------------------------------------------------- */
+
+static uint64_t or_default(uint64_t given, uint64_t standard)
+{
+    return given ? given : standard;
+}
+
+int sonde_estimate_model(const struct sonde_model_sizes *given,
+                         const struct sonde_counting *counting,
+                         struct sonde_estimate *ret_estimate, char *ret_error,
+                         size_t len)
+{
+    char error[CONFIG_ERROR_LEN] = "";
+    const int family = given->family ? family_of(given->family)
+                                     : FAMILY_GRAPH_TRANSFORMER;
+    (void)snprintf(ret_error, len, "there is no such family of models");
+    if (family < 0 || given->size < sizeof *given)
+        return -EINVAL;
+    struct model_config c = config_default((enum family)family);
+    c.layers = or_default(given->layers, c.layers);
+    c.hidden = or_default(given->hidden, c.hidden);
+    c.heads = or_default(given->heads, c.heads);
+    c.ffn = given->ffn;
+    c.batch = or_default(given->batch, c.batch);
+    c.nodes = or_default(given->nodes, c.nodes);
+    c.edges = given->edges;
+    c.features = or_default(given->features, c.features);
+    c.outputs = or_default(given->outputs, c.outputs);
+    c.tokens = or_default(given->tokens, c.tokens);
+    c.vocabulary = or_default(given->vocabulary, c.vocabulary);
+    c.message = given->message;
+    c.encoding = given->encoding;
+    c.encoding_dim = given->encoding_dim;
+    int rc = config_check(&c, error);
+    (void)snprintf(ret_error, len, "%s", error);
+    if (rc < 0)
+        return rc;
+    struct layer_list list = LAYER_LIST_INIT;
+    config_layers(&c, &list);
+    rc = list_estimate(&list, counting, ret_estimate);
+    list_release(&list);
+    return rc;
+}

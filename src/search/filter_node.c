@@ -90,7 +90,8 @@ struct filter *filter_number(struct arena *arena, const char *name, enum filter_
 
 #ifdef SONDE_HAVE_PCRE2
 
-/* Limits: an expression that explodes is one that does not match. */
+/* Letters are Unicode's and $ is the very end, as in Rust's expressions, which are
+ * Chroma's. Limits: an expression that explodes is one that does not match. */
 static int compile_pattern(struct filter *f, char *ret_message, size_t len)
 {
     int code;
@@ -99,8 +100,9 @@ static int compile_pattern(struct filter *f, char *ret_message, size_t len)
     if (context)
         (void)pcre2_set_max_pattern_length(context, 10000);
     f->pattern = pcre2_compile((PCRE2_SPTR)f->values[0].text, f->values[0].len,
-                               PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &code, &at,
-                               context);
+                               PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY |
+                                   PCRE2_NEVER_BACKSLASH_C,
+                               &code, &at, context);
     pcre2_compile_context_free(context);
     if (f->pattern)
         return 0;

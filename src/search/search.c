@@ -379,3 +379,20 @@ int search_vector_for(const struct index *index, const struct experiment *e,
     buf_release(&bytes);
     return rc;
 }
+
+/* Hits of one part lie together more often than not: its columns are kept. */
+void search_numbers(const struct index *index, const struct search_result *result,
+                    const char *name, double *ret_numbers)
+{
+    struct sort_columns columns = { .count = 0 };
+    size_t part = SIZE_MAX;
+    for (size_t i = 0; i < result->count; i++) {
+        const struct search_hit *hit = &result->hits[i];
+        if (hit->part != part) {
+            part = hit->part;
+            find_sort_columns(&index->parts[part].segment, name, &columns);
+        }
+        const struct value v = sort_key(&columns, hit->row);
+        ret_numbers[i] = v.type == VALUE_INT || v.type == VALUE_FLOAT ? v.number : NAN;
+    }
+}

@@ -44,6 +44,10 @@ int search_vector_of(const struct index *index, int64_t seq,
 int search_vector_for(const struct index *index, const struct experiment *e,
                       int8_t ret_vector[EMBED_DIMS]);
 
+/* The number that each hit has under a name (a field, or bare), NaN without. */
+void search_numbers(const struct index *index, const struct search_result *result,
+                    const char *name, double *ret_numbers);
+
 /* ---- Why ---------------------------------------------------------------------------- */
 
 enum likeness_state { LIKE_SAME, LIKE_NEAR, LIKE_FAR, LIKE_MISSING };

@@ -48,13 +48,16 @@ int sqlite_remove(struct store *store, const char *id);
 int sqlite_forget_directory(struct store *store, const char *id);
 int sqlite_get(struct store *store, const char *id, struct arena *arena,
                struct experiment *ret_experiment);
+int sqlite_find(struct store *store, const char *ref, struct buf *ret_id);
+int sqlite_recent(struct store *store, bool logs, uint64_t limit, experiment_fn each,
+                  void *arg);
 int sqlite_state(struct store *store, const char *id);
 int sqlite_each(struct store *store, int64_t after, int64_t up_to, experiment_fn each,
                 void *arg);
 /* For salvage: works on a connection alone, stops at the first unreadable row and says
  * how far it came. */
-int sqlite_each_of(struct sqlite3 *db, int64_t after, int64_t up_to, bool whole,
-                   experiment_fn each, void *arg, int64_t *ret_last);
+int sqlite_each_of(struct sqlite3 *db, int64_t after, int64_t up_to, experiment_fn each,
+                   void *arg, int64_t *ret_last);
 int sqlite_last_seq(struct store *store, int64_t *ret_seq, int64_t *ret_removed);
 int sqlite_each_removed(struct store *store, int64_t after, removed_fn each, void *arg);
 

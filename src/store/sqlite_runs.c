@@ -308,20 +308,12 @@ static void read_row(sqlite3_stmt *stmt, struct experiment *ret)
         ret->kind = "log";
 }
 
-int sqlite_each_of(struct sqlite3 *db, int64_t after, int64_t up_to, bool whole,
-                   experiment_fn each, void *arg, int64_t *ret_last)
+/* Hands out every row of a statement, which it ends. */
+static int give_rows(sqlite3_stmt *stmt, experiment_fn each, void *arg,
+                     int64_t *ret_last)
 {
-    sqlite3_stmt *stmt = NULL;
-    (void)whole;
-    int rc = sqlite_prepare(db,
-                            "SELECT " COLUMN_NAMES " FROM runs "
-                            "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
-                            NULL, &stmt);
-    if (rc < 0)
-        return rc;
-    (void)sqlite3_bind_int64(stmt, 1, after);
-    (void)sqlite3_bind_int64(stmt, 2, up_to ? up_to : INT64_MAX);
-    int code;
+    int rc = 0;
+    int code = SQLITE_DONE;
     while (rc == 0 && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct experiment e;
         read_row(stmt, &e);
@@ -335,11 +327,44 @@ int sqlite_each_of(struct sqlite3 *db, int64_t after, int64_t up_to, bool whole,
     return rc;
 }
 
+int sqlite_each_of(struct sqlite3 *db, int64_t after, int64_t up_to, experiment_fn each,
+                   void *arg, int64_t *ret_last)
+{
+    sqlite3_stmt *stmt = NULL;
+    const int rc = sqlite_prepare(db,
+                                  "SELECT " COLUMN_NAMES " FROM runs "
+                                  "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
+                                  NULL, &stmt);
+    if (rc < 0)
+        return rc;
+    (void)sqlite3_bind_int64(stmt, 1, after);
+    (void)sqlite3_bind_int64(stmt, 2, up_to ? up_to : INT64_MAX);
+    return give_rows(stmt, each, arg, ret_last);
+}
+
+int sqlite_recent(struct store *store, bool logs, uint64_t limit, experiment_fn each,
+                  void *arg)
+{
+    struct sqlite_store *s = (struct sqlite_store *)store;
+    sqlite3_stmt *stmt = NULL;
+    const int rc = sqlite_prepare(
+        s->db,
+        logs ? "SELECT " COLUMN_NAMES " FROM runs WHERE directory IS NULL "
+               "ORDER BY seq DESC LIMIT ?1"
+             : "SELECT " COLUMN_NAMES " FROM runs WHERE kind <> 'log' AND "
+               "directory IS NULL ORDER BY started_ns DESC LIMIT ?1",
+        NULL, &stmt);
+    if (rc < 0)
+        return rc;
+    (void)sqlite3_bind_int64(stmt, 1, limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
+    return give_rows(stmt, each, arg, NULL);
+}
+
 int sqlite_each(struct store *store, int64_t after, int64_t up_to, experiment_fn each,
                 void *arg)
 {
     struct sqlite_store *s = (struct sqlite_store *)store;
-    return sqlite_each_of(s->db, after, up_to, false, each, arg, NULL);
+    return sqlite_each_of(s->db, after, up_to, each, arg, NULL);
 }
 
 static const char *keep_text(struct arena *a, const char *text, int *rc)
@@ -432,6 +457,47 @@ int sqlite_get(struct store *store, const char *id, struct arena *arena,
     if (rc == 0)
         *ret_experiment = e;
     return rc;
+}
+
+/* The first column of the first rows; how many there are, at most two. */
+static int ids_of(struct sqlite3 *db, const char *sql, const char *ref,
+                  struct buf *ret_id)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite_prepare(db, sql, ref, &stmt);
+    if (rc < 0)
+        return rc;
+    int found = 0;
+    int code;
+    while ((code = sqlite3_step(stmt)) == SQLITE_ROW && found < 2)
+        if (found++ == 0) {
+            buf_clear(ret_id);
+            buf_puts(ret_id, column_text(stmt, 0));
+        }
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        rc = sqlite_result(code);
+    (void)sqlite3_finalize(stmt);
+    return rc < 0 ? rc : found;
+}
+
+int sqlite_find(struct store *store, const char *ref, struct buf *ret_id)
+{
+    static const char *const ways[] = {
+        "SELECT id FROM runs WHERE id = ?1",
+        "SELECT id FROM runs WHERE name = ?1 ORDER BY seq DESC LIMIT 1",
+        "SELECT id FROM runs WHERE id >= ?1 AND id < ?1 || x'f48fbfbf' LIMIT 2",
+    };
+    struct sqlite_store *s = (struct sqlite_store *)store;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const int found = ids_of(s->db, ways[i], ref, ret_id);
+        if (found < 0)
+            return found;
+        if (found == 1)
+            return ret_id->error;
+        if (found > 1)
+            return SONDE_E_AMBIGUOUS;
+    }
+    return SONDE_E_NOTFOUND;
 }
 
 int sqlite_state(struct store *store, const char *id)

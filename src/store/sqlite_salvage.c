@@ -62,7 +62,7 @@ static void save_rows(struct salvage *s)
     int64_t after = 0;
     for (int64_t jump = 1; jump < INT64_C(1) << 40; jump *= 2) {
         int64_t last = after;
-        if (sqlite_each_of(s->from->db, after, 0, true, save_one, s, &last) == 0)
+        if (sqlite_each_of(s->from->db, after, 0, save_one, s, &last) == 0)
             return;
         if (last > after)
             jump = 1;

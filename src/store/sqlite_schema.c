@@ -86,7 +86,8 @@ static const char step_1[] =
     "CREATE TABLE receipts (id TEXT PRIMARY KEY, run TEXT, created_ns INTEGER,"
     "  json TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE artefacts (run TEXT NOT NULL, path TEXT NOT NULL, kind TEXT,"
-    "  bytes INTEGER, added_ns INTEGER, PRIMARY KEY (run, path)) WITHOUT ROWID;";
+    "  bytes INTEGER, added_ns INTEGER, PRIMARY KEY (run, path)) WITHOUT ROWID;"
+    "CREATE INDEX runs_kind ON runs (started_ns) WHERE kind <> 'log';";
 
 static const char *const steps[STORE_SCHEMA] = { step_0, step_1 };
 

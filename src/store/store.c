@@ -68,6 +68,17 @@ int store_get(struct store *store, const char *id, struct arena *arena,
     return store->ops->get(store, id, arena, ret_experiment);
 }
 
+int store_find(struct store *store, const char *ref, struct buf *ret_id)
+{
+    return store->ops->find(store, ref, ret_id);
+}
+
+int store_recent(struct store *store, bool logs, uint64_t limit, experiment_fn each,
+                 void *arg)
+{
+    return store->ops->recent(store, logs, limit, each, arg);
+}
+
 int store_state(struct store *store, const char *id)
 {
     return store->ops->state(store, id);

@@ -67,7 +67,10 @@ struct store_ops {
     int (*forget_directory)(struct store *store, const char *id);
     int (*get)(struct store *store, const char *id, struct arena *arena,
                struct experiment *ret_experiment);
+    int (*find)(struct store *store, const char *ref, struct buf *ret_id);
     int (*state)(struct store *store, const char *id);
+    int (*recent)(struct store *store, bool logs, uint64_t limit, experiment_fn each,
+                  void *arg);
     int (*each)(struct store *store, int64_t after_seq, int64_t up_to_seq,
                 experiment_fn each, void *arg);
     int (*last_seq)(struct store *store, int64_t *ret_seq, int64_t *ret_removed);
@@ -116,6 +119,12 @@ int store_forget_directory(struct store *store, const char *id);
 /* The whole record with profile and series. SONDE_E_NOTFOUND. */
 int store_get(struct store *store, const char *id, struct arena *arena,
               struct experiment *ret_experiment);
+/* Which experiment a person means: an id, a name (the newest), the beginning of one id.
+ * SONDE_E_NOTFOUND, SONDE_E_AMBIGUOUS. */
+int store_find(struct store *store, const char *ref, struct buf *ret_id);
+/* Runs whose directory is gone, or with `logs` everything that has none; newest first. */
+int store_recent(struct store *store, bool logs, uint64_t limit, experiment_fn each,
+                 void *arg);
 enum store_state { STORE_ABSENT, STORE_PARTIAL, STORE_WHOLE };
 /* What is known of this id, or an error. */
 int store_state(struct store *store, const char *id);

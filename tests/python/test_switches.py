@@ -165,3 +165,57 @@ def test_without_the_command_a_session_records_all_the_same(tmp_path, monkeypatc
             pass
     monkeypatch.undo()
     assert s.report().operation("z")["count"] == 1
+
+
+def test_mixed_precision_of_training(tmp_path):
+    torch = pytest.importorskip("torch")
+    seen = []
+
+    class Net(torch.nn.Linear):
+        def forward(self, x):
+            y = super().forward(x)
+            seen.append(y.dtype)
+            return y
+
+    data = [(torch.randn(4, 3), torch.randn(4, 1))]
+    for on in (False, True):
+        with sonde.session(output=tmp_path / str(on), mixed_precision=on):
+            sonde.profile_training(Net(3, 1), data, 1)
+    assert seen == [torch.float32, torch.bfloat16]
+
+
+# ---- GPU use of operations ----
+
+
+class FakeCuda:
+    """As much of torch.cuda as an operation looks at."""
+
+    is_available = is_initialized = staticmethod(lambda: True)
+    current_device = staticmethod(lambda: 0)
+    memory_allocated = memory_reserved = staticmethod(lambda: 1 << 20)
+    max_memory_allocated = staticmethod(lambda: 3 << 20)
+
+
+OPERATION = """
+import sys, time, types
+sys.path.insert(0, sys.argv[1])
+from test_switches import FakeCuda
+sys.modules["torch"] = types.SimpleNamespace(cuda=FakeCuda)
+import sonde
+with sonde.operation("long") as long: time.sleep(0.2)
+with sonde.operation("short") as short: pass
+print(long.gpu_util_percent, short.gpu_util_percent, long.to_dict()["gpu_util_percent"])
+"""
+
+
+@pytest.mark.parametrize("cards, expected", [("", "40.0"), ("1", "50.0"), ("MIG-x", "None")])
+def test_an_operation_has_the_use_of_its_card(cards, expected):
+    library = BUILD / "progs" / "fake_nvml.so"
+    if not library.exists():
+        pytest.skip("the fake NVML is not built")
+    env = environment(SONDE_NVML=library, FAKE_NVML="cards=2 watts=100")
+    env.pop("CUDA_VISIBLE_DEVICES", None)
+    if cards:
+        env["CUDA_VISIBLE_DEVICES"] = cards
+    said = python("-c", OPERATION, os.path.dirname(__file__), env=env).stdout.split()
+    assert said == [expected, "None", expected]

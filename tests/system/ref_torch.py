@@ -43,7 +43,7 @@ class GCN(nn.Module):
         self.lin = nn.Linear(width, width)
 
     def forward(self, x, source, target):
-        degree = torch.ones(len(x)).index_add(0, target, torch.ones(len(target)))
+        degree = x.new_ones(len(x)).index_add(0, target, x.new_ones(len(target)))
         scale = degree.rsqrt()
         messages = x[source] * (scale[source] * scale[target]).unsqueeze(1)
         own = x * (scale * scale).unsqueeze(1)
@@ -56,7 +56,7 @@ class SAGE(nn.Module):
         self.lin_l, self.lin_r = nn.Linear(width, width), nn.Linear(width, width, bias=False)
 
     def forward(self, x, source, target):
-        count = torch.zeros(len(x)).index_add(0, target, torch.ones(len(target)))
+        count = x.new_zeros(len(x)).index_add(0, target, x.new_ones(len(target)))
         total = torch.zeros_like(x).index_add(0, target, x[source])
         return self.lin_l(total / count.clamp(min=1).unsqueeze(1)) + self.lin_r(x)
 

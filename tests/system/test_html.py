@@ -7,12 +7,14 @@ import json
 import re
 
 import pytest
-from html_test import BUILD, LIMIT_BYTES, SCREENS, WEB, browse, hostile_run, node, page_of, training
-from sonde_test import sonde
+from html_test import (
+    BUILD, LIMIT_BYTES, SCREENS, WEB, browse, document, hostile_run, node, page_of, training,
+)  # fmt: skip
+from sonde_test import SOURCE, run, sonde
 
 VIEWS = [
     "overview", "findings", "timeline", "flame", "distributions", "calls", "code",
-    "memory", "io", "processes", "monitors", "energy", "provenance",
+    "loaders", "memory", "io", "processes", "monitors", "energy", "provenance",
 ]  # fmt: skip
 TWO = [*VIEWS, "compare"]
 LOOKS = {
@@ -81,6 +83,26 @@ def test_a_native_program_has_its_views_too(demo_page):
     by = {v["view"]: v for v in seen["views"]}
     assert by["memory"]["rows"] > 0  # allocations by site
     assert by["flame"]["canvas"][0] > 4
+
+
+def test_a_torch_program_shows_its_loader_and_what_to_change(folder):
+    made = run(
+        folder / "torch", "/usr/bin/python3", SOURCE / "tests/web/torch_training.py", 60, 2,
+        options=["--interval", "100ms"],
+    )  # fmt: skip
+    answer = made.report()
+    page = page_of(folder, "torch", made.directory)
+    assert page.stat().st_size < LIMIT_BYTES
+    views = ["overview", "findings", "loaders", "timeline", "processes"]
+    seen = browse("views", page=page, views=views, look="torch", screens=SCREENS)
+    assert_clean(seen)
+    by = {v["view"]: v for v in seen["views"]}
+    assert all(v["failed"] is None for v in seen["views"])
+    assert answer["loaders"], "no loader was seen"
+    assert by["loaders"]["rows"] > 8 and max(by["loaders"]["canvas"]) > 4
+    assert by["processes"]["rows"] >= 3
+    steps = document(page)["runs"][0]["timeline"]["steps"]["count"]
+    assert steps == answer["summary"]["step_ms"]["count"]
 
 
 def test_people_can_search_zoom_sort_and_go_on_by_keyboard(page):

@@ -6,6 +6,7 @@ the truth in their headers is what the report says, and they print what they pri
 import re
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from sonde_test import SOURCE, environment, report, run
@@ -54,6 +55,12 @@ def missing(known):
     return None
 
 
+class Done(NamedTuple):
+    stdout: str
+    stderr: str
+    returncode: int
+
+
 class Outcome:
     """One script, alone and under Sonde."""
 
@@ -61,11 +68,18 @@ class Outcome:
         self.truth = truth(name)
         words = command(name, self.truth)
         env = environment(OMP_NUM_THREADS=1, CUDA_VISIBLE_DEVICES="")
-        options = {"cwd": folder, "env": env, "timeout": 200}
-        self.alone = subprocess.run(
-            words, capture_output=True, text=True, check=False, **options
+        options = {"cwd": folder, "env": env, "text": True}
+        alone = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
         )
-        self.under = run(folder / "run", *words, check=False, **options)
+        try:  # at the same time: nothing here depends on how fast they are
+            self.under = run(
+                folder / "run", *words, check=False, cwd=folder, env=env, timeout=250
+            )
+            out, errors = alone.communicate(timeout=250)
+            self.alone = Done(out, errors, alone.returncode)
+        finally:
+            alone.kill()
         self.report = report(folder / "run")
 
     def phase(self, name):
@@ -138,9 +152,14 @@ def test_ranks_are_one_run(outcome):
 def test_workers_are_seen(outcome):
     if "workers" not in outcome.truth:
         pytest.skip("no worker processes")
-    workers = [p for p in outcome.report["processes"] if p["role"] == "worker"]
-    passes = outcome.truth.get("epochs", 1)
-    assert len(workers) == outcome.truth["workers"] * passes
+    (loader,) = [x for x in outcome.report["loaders"] if x["num_workers"]]
+    assert loader["training"]
+    assert len(loader["workers"]) == outcome.truth["workers"]
+    started = sum(worker["processes"] for worker in loader["workers"])
+    assert started == outcome.truth["workers"] * outcome.truth.get("epochs", 1)
+    assert sum(worker["samples"] for worker in loader["workers"]) == (
+        outcome.truth["samples"]
+    )
 
 
 def test_nothing_is_lost(outcome):

@@ -73,7 +73,7 @@ export interface Report {
     zones: { zone: string | null; count: number; bytes: number; frees: number; freed_bytes: number }[];
     sizes: { up_to: Num; count: number; bytes: number }[];
   } | null;
-  io: { files: IoFile[]; coverage: Num; zones?: { zone: string | null; reads: number; writes: number; read_bytes: number; write_bytes: number; read_s: number; write_s: number }[];
+  io: { files: IoFile[]; file_count?: number; coverage: Num; zones?: { zone: string | null; reads: number; writes: number; read_bytes: number; write_bytes: number; read_s: number; write_s: number }[];
     read?: { calls: number; bytes: number; total_s: number }; write?: { calls: number; bytes: number; total_s: number } } | null;
   python: Record<string, unknown> | null;
   loaders?: Loader[] | null;

@@ -3,6 +3,7 @@
     from sonde.integrations.lightning import SondeCallback      # pytorch-lightning, lightning
     from sonde.integrations.huggingface import SondeCallback    # transformers.Trainer
     from sonde.integrations import wandb, mlflow                # log_report(report)
+    from sonde.integrations.torch import watch                  # torch in a session
     from sonde.integrations import Sink                         # any other logger
 
 Importing `sonde` or `sonde.integrations` imports none of those packages; a part whose
@@ -17,7 +18,7 @@ from typing import Any
 from ._metrics import metrics_of, params_of
 from .logger import Sink
 
-_PARTS = ("huggingface", "lightning", "logger", "mlflow", "wandb")
+_PARTS = ("huggingface", "lightning", "logger", "mlflow", "torch", "wandb")
 
 
 def __getattr__(name: str) -> Any:

@@ -12,12 +12,32 @@ from .._report import Report
 from .._session import Session, SessionError, current_session
 
 _log = logging.getLogger("sonde")
+_brought = False
 
 
 def torch_layer() -> bool:
-    """Whether zones of torch's phases are recorded already, without our help."""
-    layer = sys.modules.get("sonde._torch")
-    return bool(layer is not None and getattr(layer, "active", lambda: False)())
+    """Whether zones of torch's phases are recorded: by `sonde run` (whose layer has a
+    name of its own), or since bring_torch_layer()."""
+    return "_sonde_layer._torch" in sys.modules or _brought
+
+
+def bring_torch_layer() -> bool:
+    """What `sonde run` puts into torch, put there by a session. It stays when the session
+    ends, and costs nothing then; a part that fails is left out."""
+    global _brought
+    torch = sys.modules.get("torch")
+    if torch is None or torch_layer():
+        return torch_layer()
+    try:
+        from .. import _layer, _torch
+
+        _layer._directory = _sonde.session_directory() or None
+        _sonde.on_problem(_layer.problem)
+        _torch.install(torch)
+        _brought = True
+    except Exception as error:  # a torch that is not as we know it
+        _log.warning("sonde: no phases of torch: %s", error)
+    return _brought
 
 
 class Owner:
@@ -39,6 +59,7 @@ class Owner:
         try:
             self.session = session.start()
             self._started = True
+            bring_torch_layer()
         except SessionError as error:
             _log.warning("sonde: training is not profiled: %s", error)
 

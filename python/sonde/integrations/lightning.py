@@ -7,9 +7,10 @@
     print(trainer.callbacks[0].report.verdict)
 
 The callback starts a session (joins when `sonde run` or a session records already),
-marks steps with their samples, notes hyper-parameters and the trainer's metrics, and
-hands the numbers of the report to the trainer's loggers. Phases come from SondeProfiler,
-which it puts in where the trainer has no profiler, unless Sonde's torch layer sees them.
+brings the torch layer, which sees phases, steps and samples; notes hyper-parameters and
+the trainer's metrics; and hands the numbers of the report to the trainer's loggers. Where
+the layer cannot be had it marks steps itself, and SondeProfiler gives the phases;
+`Trainer(profiler=SondeProfiler())` does so in a session without the callback too.
 """
 
 from __future__ import annotations
@@ -75,11 +76,13 @@ def _package() -> ModuleType:
 
 def _zone_of(action: str) -> Optional["_sonde.Zone"]:
     owner, _, last = action.rpartition(".")
+    phase = _PHASES.get(last)
     if owner.startswith("[Callback]ModelCheckpoint"):
-        return _sonde.zone("ModelCheckpoint", "checkpoint", "lightning")
-    if last not in _PHASES:
+        last, phase = "ModelCheckpoint", "checkpoint"
+    elif last not in _PHASES:
         return None
-    return _sonde.zone(last, _PHASES[last], "lightning")
+    # Where the torch layer sees phases, ours would count them a second time.
+    return _sonde.zone(last, None if torch_layer() else phase, "lightning")
 
 
 def _scalars(values: Any) -> dict[str, Any]:

@@ -121,6 +121,7 @@ class Sink:
             "cpu_s": op.cpu_s,
             "mem_peak_mb": op.mem_peak_mb,
             "gpu_mem_peak_mb": op.gpu_mem_peak_mb,
+            "gpu_util_percent": op.gpu_util_percent,
             **op.metrics,
         }
         self.log(

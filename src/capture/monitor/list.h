@@ -5,6 +5,7 @@
 #include "capture/monitor/monitor.h"
 
 extern const struct monitor_ops monitor_cpu, monitor_mem, monitor_cgroup,
-    monitor_pressure, monitor_disk, monitor_net, monitor_temp, monitor_switches;
+    monitor_pressure, monitor_disk, monitor_net, monitor_temp, monitor_switches,
+    monitor_shm;
 
 #endif

@@ -1,5 +1,7 @@
 /* switches.c: context switches of the run's processes: voluntary ones, where a thread
- * waited for something, and involuntary ones, where it was taken off its core.
+ * waited for something, and involuntary ones, where it was taken off its core; and how
+ * long threads that could have run waited for a core (run_delay: 100 percent are one
+ * thread that waits all the time).
  *
  * The kernel tells them by thread (/proc/PID/task/TID/status; /proc/PID/status is the
  * main thread alone, and nothing in /proc has the process's sum), so all threads are
@@ -29,6 +31,7 @@ enum { THREADS_MOST = 4096, SHARE = 1000 };
 
 struct counts {
     uint64_t voluntary, involuntary;
+    uint64_t delay_ns; /* runnable, without a core */
 };
 
 struct thread {
@@ -53,12 +56,14 @@ struct switches {
     uint64_t last_ns, due_ns;
     struct counts gone, told; /* of processes that are gone; what was said of all */
     bool any;
+    bool has_delay; /* the kernel tells it */
 };
 
 static void add(struct counts *to, const struct counts *more)
 {
     to->voluntary += more->voluntary;
     to->involuntary += more->involuntary;
+    to->delay_ns += more->delay_ns;
 }
 
 static void sum_of(const struct switch_slot *slot, struct counts *ret_sum)
@@ -69,6 +74,20 @@ static void sum_of(const struct switch_slot *slot, struct counts *ret_sum)
 }
 
 /* ---- Threads ------------------------------------------------------------------------ */
+
+/* schedstat: time on a core, time waiting for one, times on one. */
+static bool read_delay(int dir, const char *tid, uint64_t *ret_ns)
+{
+    char path[32], buffer[96];
+    struct scan s;
+    uint64_t ran;
+    (void)snprintf(path, sizeof path, "%.20s/schedstat", tid);
+    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    const bool good = kept_read(fd, buffer, sizeof buffer, &s) && scan_u64(&s, &ran) &&
+                      scan_u64(&s, ret_ns);
+    kept_close(&fd);
+    return good;
+}
 
 static bool read_status(int dir, const char *tid, struct counts *ret_counts)
 {
@@ -116,8 +135,9 @@ static struct thread *find_thread(struct switch_slot *slot, uint32_t tid, size_t
 static void look_at(struct switches *s, struct switch_slot *slot, const char *name,
                     size_t guess)
 {
-    struct counts now;
+    struct counts now = { 0 };
     const uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
+    s->has_delay |= read_delay(slot->dir, name, &now.delay_ns);
     struct thread *t = tid && read_status(slot->dir, name, &now)
                            ? find_thread(slot, tid, guess)
                            : NULL;
@@ -185,6 +205,12 @@ static void slot_close(void *owner, void *at)
     free(slot->threads);
 }
 
+/* In percent of a thread. */
+static double delay_percent(uint64_t now, uint64_t before, uint64_t elapsed_ns)
+{
+    return now >= before ? (double)(now - before) * 100 / (double)elapsed_ns : 0;
+}
+
 static double rate(uint64_t now, uint64_t before, uint64_t elapsed_ns)
 {
     return (double)(now - before) * 1e9 / (double)elapsed_ns;
@@ -204,6 +230,9 @@ static void sample_process(struct switches *s, size_t i, uint64_t elapsed_ns,
         sink->set_process(sink, i, "context_switches_involuntary", "1/s",
                           rate(sum.involuntary, slot->told.involuntary, elapsed_ns));
     }
+    if (slot->known && elapsed_ns && s->has_delay)
+        sink->set_process(sink, i, "run_delay", "percent",
+                          delay_percent(sum.delay_ns, slot->told.delay_ns, elapsed_ns));
     sink->total(sink, i, TOTAL_VOLUNTARY_SWITCHES, (double)sum.voluntary);
     sink->total(sink, i, TOTAL_INVOLUNTARY_SWITCHES, (double)sum.involuntary);
     slot->told = sum;
@@ -224,6 +253,9 @@ static void sample_run(struct switches *s, uint64_t elapsed_ns,
         sink->set(sink, "context_switches_involuntary", "", "1/s",
                   rate(all.involuntary, s->told.involuntary, elapsed_ns));
     }
+    if (s->any && elapsed_ns && s->has_delay)
+        sink->set(sink, "run_delay", "", "percent",
+                  delay_percent(all.delay_ns, s->told.delay_ns, elapsed_ns));
     s->told = all;
     s->any = s->tab.count > 0;
 }
@@ -281,7 +313,7 @@ static int switches_open(const struct monitor_roots *roots, void **ret_state,
 
 const struct monitor_ops monitor_switches = {
     .name = "switches",
-    .what = "context switches of the run's processes, voluntary and involuntary",
+    .what = "context switches of the run's processes, and their waits for a core",
     .open = switches_open,
     .sample = switches_sample,
     .close = switches_close,

@@ -115,14 +115,14 @@ void attention_forward(struct attention *a, struct refnet *net, const float *x,
     a->context = tape_floats(&net->tape, rows * a->width);
 
     linear_forward(&a->qkv, x, rows, a->projected);
-    const uint64_t start = moment_ns(CLOCK_MONOTONIC);
+    const uint64_t start = moment_ns(net->clock);
     float *p = a->probabilities;
     for (size_t g = 0; g < groups; g++)
         for (size_t i = 0; i < a->heads; i++) {
             const struct head h = head_at(a, g, i, &p);
             head_forward(a, &h);
         }
-    net->pairs.forward_ns += moment_ns(CLOCK_MONOTONIC) - start;
+    net->pairs.forward_ns += moment_ns(net->clock) - start;
     linear_forward(&a->out, a->context, rows, y);
 }
 
@@ -145,14 +145,14 @@ void attention_backward(struct attention *a, struct refnet *net, const float *dy
     float *dp = tape_floats(&net->tape, n * n);
 
     linear_backward(&a->out, dy, dcontext);
-    const uint64_t start = moment_ns(CLOCK_MONOTONIC);
+    const uint64_t start = moment_ns(net->clock);
     float *p = a->probabilities;
     for (size_t g = 0; g < a->groups; g++)
         for (size_t i = 0; i < a->heads; i++) {
             const struct head h = head_at(a, g, i, &p);
             head_backward(a, &h, dcontext, dprojected, dp);
         }
-    net->pairs.backward_ns += moment_ns(CLOCK_MONOTONIC) - start;
+    net->pairs.backward_ns += moment_ns(net->clock) - start;
     linear_backward(&a->qkv, dprojected, dx);
     tape_back(&net->tape, mark);
 }

@@ -36,6 +36,21 @@ static void find(void *library, const char *name, void *ret_function)
     memcpy(ret_function, &symbol, sizeof symbol);
 }
 
+/* "OpenBLAS 0.3.21, Cooperlake": version and the kernels it chose for this processor. */
+static void name_library(void *library)
+{
+    char *(*configuration)(void) = NULL, *(*core)(void) = NULL;
+    find(library, "openblas_get_config", &configuration);
+    find(library, "openblas_get_corename", &core);
+    if (!configuration || !core)
+        return;
+    const char *text = configuration();
+    const char *version = strchr(text, ' ');
+    (void)snprintf(blas.name, sizeof blas.name, "OpenBLAS %.*s, %s",
+                   version ? (int)strcspn(version + 1, " ") : 0,
+                   version ? version + 1 : "", core());
+}
+
 static void load(void)
 {
     static const char *const libraries[] = { "libopenblas.so.0", "libopenblas.so",
@@ -56,13 +71,10 @@ static void load(void)
         (void)snprintf(blas.name, sizeof blas.name, "plain C");
         return;
     }
-    char *(*configuration)(void) = NULL;
     find(library, "ssyevd_", &blas.eigen);
     find(library, "openblas_set_num_threads", &blas.set_threads);
     find(library, "openblas_get_num_threads", &blas.get_threads);
-    find(library, "openblas_get_config", &configuration);
-    if (configuration)
-        (void)snprintf(blas.name, sizeof blas.name, "%s", configuration());
+    name_library(library);
 }
 
 /* ---- Without a library --------------------------------------------------------------- */

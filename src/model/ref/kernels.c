@@ -73,8 +73,8 @@ INLINE float fast_exp(float x)
 {
     const float low = -87.0F, high = 88.0F;
     x = x < low ? low : x > high ? high : x;
-    const float scaled = x * 1.44269504F;
-    const int n = (int)(scaled + (scaled < 0 ? -0.5F : 0.5F));
+    const int n = (int)(x * 1.44269504F + 127.5F) -
+                  127; /* rounded: what is cut is > 0 */
     const float whole = (float)n;
     const float r = (x - whole * 0.693359375F) - whole * -2.12194440e-4F;
     float p = 1.9875691500e-4F;

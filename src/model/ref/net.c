@@ -105,7 +105,8 @@ int refnet_init(struct refnet *net, const struct model_config *config)
         return -EINVAL;
     *net = (struct refnet){ .config = *config,
                             .family = families[config->family],
-                            .training = true };
+                            .training = true,
+                            .clock = CLOCK_MONOTONIC };
     int rc = net->family->init(net);
     if (rc == 0)
         rc = make_arrays(net);
@@ -221,7 +222,7 @@ struct part_clock refpart_begin(struct refnet *net, enum part part, bool backwar
         .net = net, .part = part, .backward = backward, .site = site_of(part, backward)
     };
     sonde_begin(clock.site);
-    clock.start_ns = moment_ns(CLOCK_MONOTONIC);
+    clock.start_ns = moment_ns(net->clock);
     return clock;
 }
 
@@ -230,6 +231,6 @@ void refpart_end(struct part_clock *clock)
     struct part_time *time = &clock->net->times[clock->part];
     *(clock->backward
           ? &time->backward_ns
-          : &time->forward_ns) += moment_ns(CLOCK_MONOTONIC) - clock->start_ns;
+          : &time->forward_ns) += moment_ns(clock->net->clock) - clock->start_ns;
     sonde_end(clock->site);
 }

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <sonde/sonde.h>
 
@@ -88,6 +89,7 @@ struct refnet {
     size_t output_count;
     struct part_time times[PART_COUNT];
     struct part_time pairs; /* of attention: what grows with the square */
+    clockid_t clock;        /* of both; 0 is CLOCK_REALTIME: set by refnet_init() */
 };
 
 /* 0, −ENOMEM, −EINVAL when config_check() would refuse, SONDE_E_UNSUPPORTED for a part

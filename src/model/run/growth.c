@@ -106,13 +106,15 @@ static void pass_curve(struct scaling *s, enum pass pass)
         if (!p->measured)
             continue;
         c->ms[i] = p->m.passes[pass].mean;
+        /* Interference only ever slows down: the quieter half of the repeats is fitted. */
         for (size_t k = 0; s->axis != AXIS_PE && k < p->m.kept_count; k++)
-            add_sample(&all, (double)p->at.size, p->m.kept[pass][k]);
+            if (p->m.kept[pass][k] <= p->m.passes[pass].median)
+                add_sample(&all, (double)p->at.size, p->m.kept[pass][k]);
     }
     finish(s, c, &all, (int)pass);
 }
 
-/* Mean times of a part over all runs: one sample per point. */
+/* The least time of a part over all runs: one sample per point. */
 static void part_curve(struct scaling *s, const char *name, int part)
 {
     struct samples all = { .count = 0 };
@@ -122,8 +124,7 @@ static void part_curve(struct scaling *s, const char *name, int part)
         const struct scale_point *p = &s->points[i];
         if (!p->measured)
             continue;
-        c->ms[i] = part < 0 ? p->m.pairs_ms[0] + p->m.pairs_ms[1]
-                            : p->m.parts[part][0] + p->m.parts[part][1];
+        c->ms[i] = part < 0 ? p->m.best_pairs_ms : p->m.best_parts[part];
         any = any || c->ms[i] > 0;
         if (s->axis != AXIS_PE)
             add_sample(&all, (double)p->at.size, c->ms[i]);

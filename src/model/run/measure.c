@@ -31,9 +31,20 @@ const char *pass_name(enum pass pass)
     return names[pass];
 }
 
+static clockid_t clock_of(const struct measure_options *o)
+{
+    return o->cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+}
+
+static double ms_of(clockid_t clock)
+{
+    return (double)moment_ns(clock) / 1e6;
+}
+
+/* For budgets: those are wall time. */
 static double now_ms(void)
 {
-    return (double)moment_ns(CLOCK_MONOTONIC) / 1e6;
+    return ms_of(CLOCK_MONOTONIC);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------- */
@@ -91,30 +102,49 @@ static void series_release(struct series *s)
         free(s->values[p]);
 }
 
-/* One inference and one training step. */
+/* Times of parts since `before`, where a step has just ended; the least are kept. */
+static void note_parts(const struct refnet *net, const struct part_time *before,
+                       struct part_time pairs, struct measurement *m)
+{
+    for (int p = 0; p < PART_COUNT; p++) {
+        const double ms = (double)(net->times[p].forward_ns - before[p].forward_ns +
+                                   net->times[p].backward_ns - before[p].backward_ns) /
+                          1e6;
+        m->best_parts[p] = fmin(m->best_parts[p], ms);
+    }
+    const double ms = (double)(net->pairs.forward_ns - pairs.forward_ns +
+                               net->pairs.backward_ns - pairs.backward_ns) /
+                      1e6;
+    m->best_pairs_ms = fmin(m->best_pairs_ms, ms);
+}
+
+/* One inference, whose parts are not counted, and one training step. */
 static int run_once(struct refnet *net, const struct batch *batch,
-                    double ret_ms[PASS_COUNT], double *ret_loss)
+                    double ret_ms[PASS_COUNT], struct measurement *m, double *ret_loss)
 {
     double loss;
-    struct part_time kept[PART_COUNT];
-    memcpy(kept, net->times, sizeof kept); /* inference is not among the parts' times */
+    struct part_time before[PART_COUNT];
+    const struct part_time pairs = net->pairs;
+    memcpy(before, net->times, sizeof before);
     net->training = false;
-    const double start = now_ms();
+    const double start = ms_of(net->clock);
     int rc = refnet_forward(net, batch, &loss);
-    ret_ms[PASS_INFERENCE] = now_ms() - start;
-    memcpy(net->times, kept, sizeof kept);
+    ret_ms[PASS_INFERENCE] = ms_of(net->clock) - start;
+    memcpy(net->times, before, sizeof before);
+    net->pairs = pairs;
     net->training = true;
     sonde_step();
-    const double begin = now_ms();
+    const double begin = ms_of(net->clock);
     rc = rc < 0 ? rc : refnet_forward(net, batch, ret_loss);
-    const double forward = now_ms();
+    const double forward = ms_of(net->clock);
     rc = rc < 0 ? rc : refnet_backward(net);
-    const double backward = now_ms();
+    const double backward = ms_of(net->clock);
     if (rc == 0)
         refnet_update(net, 1e-3F);
     ret_ms[PASS_FORWARD] = forward - begin;
     ret_ms[PASS_BACKWARD] = backward - forward;
-    ret_ms[PASS_STEP] = now_ms() - begin;
+    ret_ms[PASS_STEP] = ms_of(net->clock) - begin;
+    note_parts(net, before, pairs, m);
     return rc;
 }
 
@@ -135,8 +165,8 @@ static void keep_parts(struct measurement *m, const struct refnet *net, size_t s
         m->parts[p][0] = (double)net->times[p].forward_ns / 1e6 / (double)steps;
         m->parts[p][1] = (double)net->times[p].backward_ns / 1e6 / (double)steps;
     }
-    m->pairs_ms[0] = (double)net->pairs.forward_ns / 1e6 / (double)steps;
-    m->pairs_ms[1] = (double)net->pairs.backward_ns / 1e6 / (double)steps;
+    m->pairs_ms = (double)(net->pairs.forward_ns + net->pairs.backward_ns) / 1e6 /
+                  (double)steps;
 }
 
 static bool enough(const struct measure_options *o, const struct series *s,
@@ -154,7 +184,7 @@ static int run_series(struct refnet *net, const struct batch *batch,
     double ms[PASS_COUNT], loss = NAN;
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < o->warmup; i++) {
-        rc = run_once(net, batch, ms, &loss);
+        rc = run_once(net, batch, ms, m, &loss);
         if (i == 0)
             m->first_loss = loss;
         if (o->budget_s > 0 && now_ms() - start > o->budget_s * 250)
@@ -162,8 +192,11 @@ static int run_series(struct refnet *net, const struct batch *batch,
     }
     memset(net->times, 0, sizeof net->times);
     net->pairs = (struct part_time){ 0 };
+    for (int p = 0; p < PART_COUNT; p++)
+        m->best_parts[p] = INFINITY;
+    m->best_pairs_ms = INFINITY;
     while (rc == 0 && s->count < s->cap && !(m->stopped = enough(o, s, start))) {
-        rc = run_once(net, batch, ms, &loss);
+        rc = run_once(net, batch, ms, m, &loss);
         for (int p = 0; p < PASS_COUNT; p++)
             s->values[p][s->count] = ms[p];
         s->count++;
@@ -201,6 +234,7 @@ int measure_here(const struct model_config *config,
     int rc = prepare_data(config, options, &data, &m);
     const double before = memory_baseline();
     rc = rc < 0 ? rc : refnet_init(&net, config);
+    net.clock = clock_of(options);
     rc = rc < 0 ? rc : series_init(&series, options->runs ? options->runs : 1);
     rc = rc < 0 ? rc : run_series(&net, &data.batch, options, &series, &m);
     if (rc == 0) {
@@ -231,13 +265,13 @@ int measure_product(size_t n, const struct measure_options *o,
     const double start = now_ms();
     (void)snprintf(m.blas, sizeof m.blas, "%s", blas_name());
     for (uint64_t i = 0; rc == 0 && i < o->warmup + series.cap; i++) {
-        const double begin = now_ms();
+        const double begin = ms_of(clock_of(o));
         blas_multiply(n, n, n, 1, (struct mat){ a, n, false },
                       (struct mat){ a + n * n, n, false }, 0, a + 2 * n * n, n);
         if (i < o->warmup)
             continue;
         for (int p = 0; p < PASS_COUNT; p++)
-            series.values[p][series.count] = now_ms() - begin;
+            series.values[p][series.count] = ms_of(clock_of(o)) - begin;
         series.count++;
         if ((m.stopped = enough(o, &series, start)))
             break;

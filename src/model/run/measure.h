@@ -26,6 +26,8 @@ struct measure_options {
     uint64_t runs, warmup;
     double budget_s;     /* stops early after this, with at least 3 runs */
     int threads;         /* 0: the library's choice */
+    bool cpu_time;       /* processor time instead of wall time: for busy machines, with
+                            one thread */
     double peaks_s;      /* measure the machine's peaks for so long; 0: no */
     const char *dataset; /* NULL: synthetic */
 };
@@ -37,9 +39,10 @@ struct measurement {
     struct summary passes[PASS_COUNT];
     double kept[PASS_COUNT][MEASURE_KEPT]; /* the first of them, for fits */
     size_t kept_count;
-    double parts[PART_COUNT][2]; /* mean ms per step, forward and backward */
-    double pairs_ms[2];          /* of attention: scores, softmax, context */
-    double encode_ms;            /* the positional encoding of the batch; once */
+    double parts[PART_COUNT][2];    /* mean ms per step, forward and backward */
+    double best_parts[PART_COUNT];  /* least ms of a step, both: for fits */
+    double pairs_ms, best_pairs_ms; /* of attention: scores, softmax, context */
+    double encode_ms;               /* the positional encoding of the batch; once */
     double peak_bytes; /* resident memory at its highest, above that before the net */
     double tape_bytes, parameter_bytes; /* allocated */
     double first_loss, last_loss;

@@ -145,7 +145,8 @@ static bool fits_memory(struct scale_point *p, double available)
     char needed[HUMAN_LEN], there[HUMAN_LEN];
     if (!(p->plan.total > MEMORY_SHARE * available)) /* NaN: nothing known, try */
         return true;
-    (void)snprintf(p->note, sizeof p->note, "skipped: would take %s, %s is free",
+    (void)snprintf(p->note, sizeof p->note,
+                   "skipped: would take %s, more than 80 %% of the %s that are free",
                    human_bytes(needed, p->plan.total), human_bytes(there, available));
     return false;
 }
@@ -240,7 +241,11 @@ static void find_largest(const struct scale_options *o, struct scaling *s)
         else
             high = middle;
     }
-    s->has_largest = low > 0;
+    struct scale_point next = { .at.size = high * unit };
+    char unused[CONFIG_ERROR_LEN];
+    next.config = moved(o, next.at);
+    /* Where the next size is no size at all, memory is not what ends it. */
+    s->has_largest = low > 0 && config_check(&next.config, unused) == 0;
     s->largest = low * unit;
 }
 

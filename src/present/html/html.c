@@ -145,6 +145,7 @@ int html_write(const struct report *const *reports, size_t count,
     struct json_writer w;
     json_init_file(&w, out, JSON_STYLE_COMPACT);
     w.html = true;
+    w.brief = true;
     rc = html_document(reports, count, options, &w);
     const int finished = rc == 0 ? json_finish(&w) : json_abandon(&w);
     if (rc == 0)

@@ -67,14 +67,15 @@ static int look_at_event(void *arg, uint32_t tid, const struct trace_event *e)
 {
     struct pass *p = arg;
     (void)tid;
-    if (e->kind != TRACE_STEP)
+    if (e->kind != TRACE_STEP || e->sub == STEP_SAMPLES)
         return 0;
     const struct lane *lane = lane_of(p, e->lane);
     if (!lane || !lane->trains)
         return 0;
-    if (p->last_step_ns && e->time_ns >= p->last_step_ns)
+    /* As analyse/steps.c counts them. */
+    if (p->last_step_ns && e->time_ns >= p->last_step_ns && e->sub != STEP_CANCEL)
         stepwalk_add(p->steps, p->last_step_ns, e->time_ns);
-    p->last_step_ns = e->time_ns;
+    p->last_step_ns = e->sub == STEP_NEXT ? e->time_ns : 0;
     return 0;
 }
 

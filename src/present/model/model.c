@@ -5,7 +5,10 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "model/ref/plan.h"
+#include "model/run/measure.h"
 #include "present/model/parts.h"
+#include "present/model/scaling.h"
 #include "present/model/words.h"
 #include "trace/machine.h"
 
@@ -49,8 +52,22 @@ int model_text(const struct model_answer *a, FILE *out)
     else
         (void)fputs(a->zoo->input, out);
     (void)fputs("\n\n", out);
-    flops_text(a, out);
-    estimated_memory_text(a, out);
+    if (a->note)
+        (void)fprintf(out, "  note: %s\n\n", a->note);
+    if (!a->hide_flops)
+        flops_text(a, out);
+    if (!a->hide_memory)
+        estimated_memory_text(a, out);
+    if (a->measured && !a->hide_memory)
+        measured_memory_text(a, out);
+    if (a->measured && a->has_runtime)
+        runtime_text(a, out);
+    if (a->roofline)
+        roofline_text(a, out);
+    for (size_t i = 0; i < a->scaling_count; i++) {
+        (void)fprintf(out, "\n  SCALING by %s\n", axis_name(a->scalings[i]->axis));
+        (void)scaling_text(a->scalings[i], out);
+    }
     if (a->zoo)
         (void)fprintf(out, "\n  source: %s\n", a->zoo->source);
     return ferror(out) ? -EIO : 0;
@@ -128,6 +145,14 @@ static void put_memory(struct json_writer *w, const struct model_answer *a)
     json_object_begin(w);
     put_text(w, "method", "estimated");
     put_text(w, "optimizer", sonde_optimizer_name(a->optimizer));
+    if (a->measured) {
+        put_mb(w, "peak_mb", a->measured->peak_bytes);
+        put_mb(w, "allocated_mb",
+               a->measured->tape_bytes + a->measured->parameter_bytes);
+        put_mb(w, "predicted_mb", a->plan->total - a->plan->data);
+    }
+    if (a->plan) /* of `sonde model`'s own net, its data included */
+        put_mb(w, "step_mb", a->plan->total);
     put_mb(w, "total_mb", m->total);
     put_mb(w, "inference_mb", a->inference.total);
     json_key(w, "breakdown");
@@ -170,8 +195,22 @@ int model_json(const struct model_answer *a, FILE *out)
     put_now(&w);
     put_hardware(&w);
     put_info(&w, a);
-    flops_json(a, &w);
-    put_memory(&w, a);
+    put_text(&w, "note", a->note);
+    if (a->measured && a->has_runtime)
+        runtime_json(a, &w);
+    if (!a->hide_memory)
+        put_memory(&w, a);
+    if (!a->hide_flops)
+        flops_json(a, &w);
+    if (a->roofline)
+        roofline_json(a, &w);
+    if (a->scaling_count > 0) {
+        json_key(&w, "scaling");
+        json_array_begin(&w);
+        for (size_t i = 0; i < a->scaling_count; i++)
+            scaling_json(a->scalings[i], &w);
+        json_array_end(&w);
+    }
     padding_json(a, &w);
     json_object_end(&w);
     json_newline(&w);

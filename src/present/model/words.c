@@ -36,12 +36,22 @@ char *words_whole(char ret_text[HUMAN_LEN], double value)
     return ret_text;
 }
 
-void words_left(FILE *out, const char *text, int columns)
+static int missing(const char *text, int columns)
 {
     int used = 0;
     for (const char *c = text; *c; c++)
         used += (*c & 0xc0) != 0x80;
-    (void)fprintf(out, "%s%*s", text, columns > used ? columns - used : 0, "");
+    return columns > used ? columns - used : 0;
+}
+
+void words_left(FILE *out, const char *text, int columns)
+{
+    (void)fprintf(out, "%s%*s", text, missing(text, columns), "");
+}
+
+void words_right(FILE *out, const char *text, int columns)
+{
+    (void)fprintf(out, "%*s%s", missing(text, columns), "", text);
 }
 
 void put_number(struct json_writer *w, const char *key, double value)

@@ -15,6 +15,8 @@ char *words_whole(char ret_text[HUMAN_LEN], double value);
 
 /* The text and blanks up to so many columns; UTF-8, one column each. */
 void words_left(FILE *out, const char *text, int columns);
+/* The same to the right. */
+void words_right(FILE *out, const char *text, int columns);
 
 /* A key and a number; whole numbers without a point or an exponent. */
 void put_number(struct json_writer *w, const char *key, double value);

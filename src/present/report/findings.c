@@ -103,6 +103,8 @@ void section_next(struct page *page, const struct report *r)
 {
     if (r->next[0])
         put_clean(page, "NEXT", BOLD, r->next);
+    if (r->since[0])
+        put_clean(page, "SINCE", BOLD, r->since);
 }
 
 void section_findings(struct page *page, const struct report *r, bool full)
@@ -282,6 +284,7 @@ void fields_of_account(struct json_writer *w, const struct report *r)
     field_seconds(w, "checkpoint_s", a->checkpoint_ns);
     field_seconds(w, "evaluation_s", a->evaluation_ns);
     field_seconds(w, "epoch_change_s", a->epoch_ns);
+    field_seconds(w, "between_steps_s", a->between_ns);
     field_seconds(w, "end_s", a->end_ns);
     field_ms(w, "p50_ms", a->median_ns);
     field_ms(w, "mean_ms", a->mean_ns);
@@ -303,13 +306,10 @@ void section_account(struct page *page, const struct report *r)
         const char *name;
         double ns;
     } parts[] = {
-        { "start", a->startup_ns },
-        { "warm-up", a->warmup_ns },
-        { "steps", a->steady_ns },
-        { "checkpoints", a->checkpoint_ns },
-        { "evaluation", a->evaluation_ns },
-        { "epoch changes", a->epoch_ns },
-        { "end", a->end_ns },
+        { "start", a->startup_ns },         { "warm-up", a->warmup_ns },
+        { "steps", a->steady_ns },          { "checkpoints", a->checkpoint_ns },
+        { "evaluation", a->evaluation_ns }, { "epoch changes", a->epoch_ns },
+        { "between steps", a->between_ns }, { "end", a->end_ns },
     };
     char text[HUMAN_LEN];
     struct flow flow;

@@ -109,7 +109,7 @@ static void put_run(struct json_writer *w, const struct report *r)
     put_pairs(w, "params", r->params, r->param_count);
     put_metrics(w, r->metrics);
     field_int(w, "rank", m->rank);
-    field_int(w, "world_size", m->world_size);
+    field_int(w, "world_size", world_size_of(r));
     field_text(w, "state", state_names[r->state]);
     field_text(w, "host", m->host);
     field_text(w, "cwd", m->cwd);
@@ -187,6 +187,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
     field_text(w, "verdict", r->verdict);
     field_text(w, "why", r->why);
     field_text(w, "next", r->next);
+    field_text(w, "since", r->since);
     field_text(w, "bound_by", bound_by(r));
     put_step_ms(w, &r->steps);
     if (r->optimizer_steps)
@@ -373,7 +374,7 @@ int report_json_value(const struct report *report, const struct report_style *st
     put_summary(w, report);
     put_phases(w, &report->phases);
     put_processes(w, report);
-    field_empty_array(w, "ranks");
+    fields_of_ranks(w, report);
     fields_of_training(w, report);
     fields_of_operations(w, report, &filter);
     fields_of_functions(w, report);

@@ -1,4 +1,4 @@
-/* report.h: a run as a report: text for the terminal, JSON, CSV.
+/* report.h: a run as a report: text for the terminal, JSON, CSV, Markdown.
  *
  *     struct report_style style = { 0 };
  *     report_style_detect(&style, STDOUT_FILENO);
@@ -16,7 +16,13 @@
 
 #include "analyse/report.h"
 
-enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_HTML };
+enum report_format {
+    REPORT_TEXT,
+    REPORT_JSON,
+    REPORT_CSV,
+    REPORT_HTML,
+    REPORT_MARKDOWN
+};
 
 /* All zero: plain ASCII text of 100 columns, one screen. */
 struct report_style {
@@ -30,6 +36,7 @@ struct report_style {
     const char *ref;      /* what to call the run in commands; NULL: its id */
     size_t limit;         /* JSON: at most so many operations; 0 = no limit */
     const struct thresholds *thresholds; /* of the rules; NULL: the defaults */
+    const char *store; /* whose ledger is asked, and told of this run; NULL: none */
 };
 
 /* Fills in width (COLUMNS, else the terminal behind fd), color (a terminal, and not
@@ -53,5 +60,7 @@ int report_json_value(const struct report *report, const struct report_style *st
                       struct json_writer *w);
 int report_csv(const struct report *report, const struct report_style *style,
                FILE *out);
+int report_markdown(const struct report *report, const struct report_style *style,
+                    FILE *out);
 
 #endif

@@ -14,7 +14,8 @@ warnings.filterwarnings("ignore")
 package = importlib.import_module(sys.argv[1])
 logging.getLogger(package.__name__).setLevel(logging.ERROR)
 loggers = importlib.import_module(f"{sys.argv[1]}.loggers")
-from sonde.integrations.lightning import SondeCallback  # noqa: E402
+import sonde  # noqa: E402
+from sonde.integrations.lightning import SondeCallback, SondeProfiler  # noqa: E402
 
 
 class Model(package.LightningModule):
@@ -45,15 +46,22 @@ def loader(count):
     return DataLoader(data, batch_size=4)
 
 
-callback = SondeCallback(output="run", enable_performance_monitoring=False)
 csv = loggers.CSVLogger(".", name="csv", version="0")
-trainer = package.Trainer(
-    max_epochs=2, callbacks=[callback], logger=csv, log_every_n_steps=1,
-    gradient_clip_val=1.0, enable_progress_bar=False, enable_model_summary=False,
-    accelerator="cpu",
+options = dict(
+    max_epochs=2, logger=csv, log_every_n_steps=1, gradient_clip_val=1.0,
+    enable_progress_bar=False, enable_model_summary=False, accelerator="cpu",
 )  # fmt: skip
-try:
-    trainer.fit(Model(), loader(40), loader(12))
-except RuntimeError as error:
-    print(error)
-print(json.dumps(callback.report.to_dict()))
+if sys.argv[2:3] == ["profiler"]:
+    with sonde.session(output="run", enable_performance_monitoring=False) as subject:
+        trainer = package.Trainer(profiler=SondeProfiler(), **options)
+        trainer.fit(Model(), loader(40), loader(12))
+    report = subject.report()
+else:
+    callback = SondeCallback(output="run", enable_performance_monitoring=False)
+    trainer = package.Trainer(callbacks=[callback], **options)
+    try:
+        trainer.fit(Model(), loader(40), loader(12))
+    except RuntimeError as error:
+        print(error)
+    report = callback.report
+print(json.dumps(report.to_dict()))

@@ -69,8 +69,8 @@ static const struct rule_row rows[] = {
     { "slow_samples",
       { { FACT_SAMPLE_TAIL, 20 }, { FACT_INPUT_SHARE, 0.4 } },
       FACT_SLOW_SAMPLE_SHARE,
-      0.10,
-      0.09 },
+      0.20,
+      0.19 },
     { "slow_samples",
       { { FACT_SLOW_SAMPLE_SHARE, 0.5 }, { FACT_INPUT_SHARE, 0.4 } },
       FACT_SAMPLE_TAIL,
@@ -102,10 +102,36 @@ static const struct rule_row rows[] = {
       0.29 },
 };
 
+static const struct rule_row more_rows[] = {
+    { "data_loading_bound",
+      { { FACT_INPUT_SHARE, 0.5 }, { FACT_WORKERS_GAIN, 0.3 }, { FACT_WORKERS, 2 } },
+      FACT_QUEUE_EMPTY_SHARE,
+      0.10,
+      0.09 },
+    { "collate_bound",
+      { { FACT_INPUT_SHARE, 0.5 }, { FACT_COLLATE_OF_BATCH, 0.8 } },
+      FACT_QUEUE_EMPTY_SHARE,
+      0.10,
+      0.09 },
+    { "metadata_bound",
+      { { FACT_READ_SHARE, 0.05 }, { FACT_OPEN_SHARE, 0.5 } },
+      FACT_OPENS_PER_STEP,
+      2,
+      1.9 },
+    { "small_reads",
+      { { FACT_SMALL_READ_SHARE, 0.9 },
+        { FACT_READ_SHARE, 0.5 },
+        { FACT_OPENS_PER_STEP, 10 } },
+      FACT_READS_PER_STEP,
+      80,
+      79 },
+};
+
 static void each_fires_at_its_limit_and_not_below(void **state)
 {
     (void)state;
     CHECK_ROWS(rows);
+    CHECK_ROWS(more_rows);
 }
 
 static void first_is(struct facts *f, const char *id, const char *second)

@@ -8,6 +8,7 @@ import { energy } from "./energy";
 import { findings } from "./findings";
 import { flame } from "./flame";
 import { io } from "./io";
+import { loaders } from "./loaders";
 import { memory } from "./memory";
 import { monitors } from "./monitors";
 import { overview } from "./overview";
@@ -15,4 +16,4 @@ import { processes } from "./processes";
 import { provenance } from "./provenance";
 import { timeline } from "./timeline";
 
-export const views: View[] = [overview, findings, compare, timeline, flame, distributions, calls, code, memory, io, processes, monitors, energy, provenance];
+export const views: View[] = [overview, findings, compare, timeline, flame, distributions, calls, code, loaders, memory, io, processes, monitors, energy, provenance];

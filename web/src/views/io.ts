@@ -16,7 +16,7 @@ export const io: View = {
       ["read", f.bytes(d.read?.bytes), d.read ? `${f.count(d.read.calls)} calls, ${f.seconds(d.read.total_s)}` : null],
       ["written", f.bytes(d.write?.bytes), d.write ? `${f.count(d.write.calls)} calls, ${f.seconds(d.write.total_s)}` : null],
       ["of the kernel's count", f.percent(d.coverage), "seen here"],
-      ["files and sockets", f.count(d.files.length), null],
+      ["files and sockets", f.count(d.file_count ?? d.files.length), (d.file_count ?? 0) > d.files.length ? `${f.count(d.files.length)} listed` : null],
     ] as [string, string, string | null][]).map(([k, v, more]) => h("div", { class: "number" }, h("b", null, v), h("span", null, k), more ? h("small", null, more) : null))));
     const time = (x: IoFile): number => x.read_s + x.write_s;
     const most = Math.max(...d.files.map(time), 1e-12);

@@ -90,6 +90,21 @@ function steps(context: Context, charts: Charts): HTMLElement | null {
       ] }));
 }
 
+interface Epoch { epoch: number; start_s: number | null; duration_s: number | null; steps: number; samples: number | null; samples_per_s: number | null }
+
+function epochs(list: Epoch[]): HTMLElement {
+  const most = Math.max(...list.map((e) => e.duration_s ?? 0), 1e-9);
+  return section("Epochs", null, table(list, [
+    { title: "Epoch", cell: (e) => f.count(e.epoch), sort: (e) => e.epoch },
+    { title: "", wide: true, cell: (e) => bar((e.duration_s ?? 0) / most, css("--accent"), f.seconds(e.duration_s)) },
+    { title: "Took", right: true, cell: (e) => f.seconds(e.duration_s), sort: (e) => e.duration_s },
+    { title: "Began", right: true, cell: (e) => f.seconds(e.start_s), sort: (e) => e.start_s },
+    { title: "Steps", right: true, cell: (e) => f.count(e.steps), sort: (e) => e.steps },
+    { title: "Samples", right: true, cell: (e) => f.count(e.samples), sort: (e) => e.samples },
+    { title: "Samples per second", right: true, cell: (e) => (f.isKnown(e.samples_per_s) ? f.count(Math.round(e.samples_per_s)) : f.MISSING), sort: (e) => e.samples_per_s },
+  ], { limit: 20 }));
+}
+
 function git(value: unknown): string | null {
   if (value === null || typeof value !== "object") return typeof value === "string" ? value : null;
   const g = value as { commit?: string; branch?: string; dirty?: boolean | null };
@@ -125,7 +140,7 @@ export const overview: View = {
       { title: "Zones, outermost first", cell: (t) => name(t.zones.map((z) => z.name).join(" › ")) },
       { title: "Silent", right: true, cell: (t) => f.seconds(t.silent_s) },
     ])));
-    if (r.epochs.length > 0) into.append(section("Epochs", null, anything(r.epochs) as HTMLElement));
+    if (r.epochs.length > 0) into.append(epochs(r.epochs as unknown as Epoch[]));
     into.append(surroundings(r));
     if (r.notes.length > 0) into.append(section("Notes", null, h("ul", { class: "small" }, r.notes.map((n) => h("li", null, n)))));
     return () => charts.destroy();

@@ -1,9 +1,9 @@
-// processes.ts: who took part: processes as a tree, workers, loaders, where samples came from.
+// processes.ts: who took part: processes as a tree, with what each of them used.
 import { bar, h, name } from "../dom";
 import * as f from "../format";
 import { phaseColor } from "../palette";
-import { anything, empty, record, section, table, type View } from "../view";
-import type { Loader, Process } from "../types";
+import { anything, empty, section, table, type View } from "../view";
+import type { Process } from "../types";
 
 interface Row { p: Process; depth: number }
 
@@ -54,12 +54,6 @@ function split(p: Process): HTMLElement | string {
 
 const exit = (p: Process): string => (f.isKnown(p.exit_signal) ? `signal ${p.exit_signal}` : f.isKnown(p.exit_code) ? `exit ${p.exit_code}` : p.alive ? "running" : f.MISSING);
 
-// What a loader says of itself: its scalars as facts, its lists as tables.
-function loader(l: Loader, i: number): HTMLElement {
-  const title = typeof l.name === "string" ? l.name : `Loader ${i + 1}`;
-  return section(title, null, record(l));
-}
-
 export const processes: View = {
   id: "processes", title: "Processes", group: "Resources",
   has: ({ run }) => run.report.processes.length > 0,
@@ -80,8 +74,6 @@ export const processes: View = {
       { title: "Threads", right: true, cell: ({ p }) => f.count(p.threads) },
       { title: "End", right: true, cell: ({ p }) => exit(p) },
     ], { limit: 60 })));
-    const loaders = Array.isArray(r.loaders) ? r.loaders : r.loaders ? [r.loaders as Loader] : [];
-    loaders.forEach((l, i) => into.append(loader(l, i)));
     if (r.ranks.length > 0) into.append(section("Ranks", null, anything(r.ranks) as HTMLElement));
   },
 };

@@ -145,12 +145,12 @@ export class TimelineView {
     pen.font = `600 ${FACE}`;
     pen.fillStyle = ink;
     const process = `${this.role(lane)} ${lane.pid}`;
-    const who = lane.main ? process : plain(lane.name) || `thread ${lane.tid}`;
+    const who = lane.main ? this.role(lane) : plain(lane.name) || `thread ${lane.tid}`;
     pen.fillText(fitted(who, GUTTER - 18, 6.6), 10, top + LABEL + BAND / 2);
     if (p.rows.length > 0) {
       pen.font = FACE;
       pen.fillStyle = soft;
-      pen.fillText(fitted(lane.main ? "main thread" : `of ${process}`, GUTTER - 18, 6), 10, top + LABEL + BAND + ROW / 2 + 1);
+      pen.fillText(fitted(lane.main ? `process ${lane.pid}` : `of ${process}`, GUTTER - 18, 6), 10, top + LABEL + BAND + ROW / 2 + 1);
     }
   }
 
