@@ -6,6 +6,8 @@ pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD IMPORTED_TARGET libzstd)
 pkg_check_modules(NCURSES IMPORTED_TARGET ncursesw)
 pkg_check_modules(DW IMPORTED_TARGET libdw libelf)
+pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3)
+pkg_check_modules(PCRE2 IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(YAML IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 
@@ -23,6 +25,14 @@ endif()
 if(DW_FOUND)
     target_link_libraries(sonde_libraries INTERFACE PkgConfig::DW)
     target_compile_definitions(sonde_libraries INTERFACE SONDE_HAVE_DW=1)
+endif()
+if(SQLITE_FOUND) # the store: sonde log, search, trends, check
+    target_link_libraries(sonde_libraries INTERFACE PkgConfig::SQLITE)
+    target_compile_definitions(sonde_libraries INTERFACE SONDE_HAVE_SQLITE=1)
+endif()
+if(PCRE2_FOUND) # regular expressions in searches
+    target_link_libraries(sonde_libraries INTERFACE PkgConfig::PCRE2)
+    target_compile_definitions(sonde_libraries INTERFACE SONDE_HAVE_PCRE2=1)
 endif()
 if(YAML_FOUND) # sonde.yaml
     target_link_libraries(sonde_libraries INTERFACE PkgConfig::YAML)

@@ -42,3 +42,12 @@ if(NOT sonde_sanitizers) # their symbols come with the program
 endif()
 set_target_properties(sonde_shared PROPERTIES OUTPUT_NAME sonde VERSION ${PROJECT_VERSION}
                       SOVERSION 0 LINKER_LANGUAGE C LINK_DEPENDS ${sonde_exports})
+
+# The cost formulas as people link them: include/sonde/model.h, libc and libm alone. They
+# are apart from libsonde, which lives inside traced programs and stays small.
+add_library(sonde_model STATIC src/model/cost.c src/model/dense.c src/model/attend.c
+            src/model/message.c src/model/encoding.c src/model/layer.c
+            src/model/estimate.c src/model/list.c src/model/config.c)
+target_include_directories(sonde_model PUBLIC ${CMAKE_SOURCE_DIR}/include
+                           PRIVATE ${CMAKE_SOURCE_DIR}/src)
+set_target_properties(sonde_model PROPERTIES OUTPUT_NAME sonde-model)

@@ -9,6 +9,7 @@ if(TARGET sonde_preload)
     install(TARGETS sonde_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/sonde)
 endif()
 install(FILES ${sonde_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS sonde_model ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/sonde DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 

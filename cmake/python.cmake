@@ -50,7 +50,7 @@ function(add_extension target include suffix folder)
     # For trace/loader_rows.h, a layout both sides share; code comes by public headers.
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
     # Nothing of ours is anybody else's business: the module's init function is exported.
-    target_link_libraries(${target} PRIVATE sonde_static)
+    target_link_libraries(${target} PRIVATE sonde_static sonde_model)
     target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME _sonde
         SUFFIX ${suffix} LIBRARY_OUTPUT_DIRECTORY ${folder})

@@ -15,6 +15,7 @@
 
 #include "base/files.h"
 #include "present/export/export.h"
+#include "present/html/html.h"
 #include "present/report/report.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -63,7 +64,9 @@ static void check_json(const char *text, size_t len)
 
 static void print_reports(const struct report *report)
 {
-    for (int format = REPORT_TEXT; format <= REPORT_CSV; format++) {
+    for (int format = REPORT_TEXT; format <= REPORT_MARKDOWN; format++) {
+        if (format == REPORT_HTML)
+            continue; /* print_page() */
         const struct report_style style = { .format = (enum report_format)format,
                                             .full = true,
                                             .unicode = true };
@@ -80,7 +83,34 @@ static void print_reports(const struct report *report)
     }
 }
 
-static void print_export(const struct run *run)
+static int put_report(const struct report *report, struct json_writer *w)
+{
+    const struct report_style style = { .format = REPORT_JSON, .limit = 50 };
+    return report_json_value(report, &style, w);
+}
+
+/* The page's document parses, and nothing in it ends the element it stands in. */
+static void print_page(const struct report *report)
+{
+    static const char mark[] = "id=\"sonde-document\">";
+    const struct html_options options = { .put_report = put_report, .hide = true };
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    if (!out || html_write(&report, 1, &options, out) < 0 || fclose(out) != 0)
+        abort();
+    const char *start = memmem(text, len, mark, sizeof mark - 1);
+    if (!start)
+        abort();
+    start += sizeof mark - 1;
+    const char *end = memmem(start, len - (size_t)(start - text), "</script", 8);
+    if (!end || memchr(start, '<', (size_t)(end - start)))
+        abort();
+    check_json(start, (size_t)(end - start));
+    free(text);
+}
+
+static void print_export(const struct run *run, const struct exporter *exporter)
 {
     struct export_totals totals;
     char *text = NULL;
@@ -88,13 +118,26 @@ static void print_export(const struct run *run)
     FILE *out = open_memstream(&text, &len);
     if (!out)
         abort();
-    const int rc = export_chrome(&(struct export_job){ .run = run, .out = out },
-                                 &totals);
+    const struct export_job job = {
+        .run = run,
+        .out = out,
+        .what = exporter->whats >> EXPORT_ZONES & 1 ? EXPORT_ZONES : exporter->usual,
+    };
+    const int rc = exporter->write(&job, &totals);
     if (fclose(out) != 0)
         abort();
-    if (rc == 0)
+    const char *form = exporter->extension;
+    if (rc == 0 && (strcmp(form, "json") == 0 || strcmp(form, "speedscope.json") == 0))
         check_json(text, len);
     free(text);
+}
+
+/* A bundle copies files and reads none: it has a target of its own. */
+static void print_exports(const struct run *run)
+{
+    for (size_t i = 0; i < exporter_count; i++)
+        if (exporters[i].write != export_bundle)
+            print_export(run, &exporters[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -103,9 +146,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct report *report = NULL;
     write_input(data, size);
     if (run_open(dir, &run) == 0) {
-        if (report_build(run, &report) == 0)
+        if (report_build(run, &report) == 0) {
             print_reports(report);
-        print_export(run);
+            print_page(report);
+        }
+        print_exports(run);
     }
     report_free(report);
     run_free(run);

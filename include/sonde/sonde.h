@@ -423,6 +423,7 @@ struct sonde_options {
     int lossy;                      /* drop events rather than wait, and count them */
     int no_drainer; /* no background thread: threads fold for themselves */
     int quiet;      /* no messages on stderr */
+    int no_energy;  /* no energy and CO2e in the report */
 };
 
 SONDE_API void sonde_options_standard(struct sonde_options *options);

@@ -47,13 +47,57 @@ from ._sonde import (
 )
 
 if TYPE_CHECKING:
+    from ._bridges import from_chroma, from_mlflow, to_chroma
+    from ._experiments import (
+        Campaign,
+        Experiment,
+        campaign,
+        export_experiments,
+        log,
+        log_many,
+        search,
+    )
     from ._bench import BenchResult, bench, profile_code
     from ._model import (
         ProfilingContext,
         memory_breakdown,
         profile_backward,
         profile_forward,
+        profile_modes,
         profile_training_step,
+    )
+    from ._estimate import (
+        FLOPsEstimate,
+        FLOPsEstimator,
+        estimate_attention_flops,
+        estimate_attention_memory,
+        estimate_ffn_flops,
+        estimate_linear_flops,
+        estimate_model_flops,
+        estimate_mpnn_flops,
+        estimate_pe_flops,
+        estimate_pe_storage,
+        estimate_training_memory,
+        padding_waste,
+    )
+    from ._flops import Flops, FlopCounter, count_flops, count_parameters, flops
+    from ._profilers import (
+        MemoryProfiler,
+        MemoryStats,
+        RuntimeProfiler,
+        RuntimeStats,
+        ScalingExperiment,
+        ScalingResult,
+        SyntheticGraph,
+        generate_scaling_graphs,
+        get_memory_breakdown,
+        get_peak_memory,
+        profile_memory_usage,
+        profile_pe_computation,
+        reset_memory_stats,
+        run_layer_scaling,
+        run_node_scaling,
+        run_pe_scaling,
     )
     from ._pipeline import profile_loader, profile_preprocessing, profile_training
     from ._regression import RegressionError, check_regression
@@ -64,6 +108,16 @@ lightweight = Config.lightweight
 
 # Loaded when first used: most programs need none of them.
 _LATER = {
+    "Campaign": "_experiments",
+    "Experiment": "_experiments",
+    "campaign": "_experiments",
+    "export_experiments": "_experiments",
+    "log": "_experiments",
+    "log_many": "_experiments",
+    "search": "_experiments",
+    "from_chroma": "_bridges",
+    "from_mlflow": "_bridges",
+    "to_chroma": "_bridges",
     "BenchResult": "_bench",
     "bench": "_bench",
     "profile_code": "_bench",
@@ -73,8 +127,25 @@ _LATER = {
     "profile_forward": "_model",
     "profile_backward": "_model",
     "profile_training_step": "_model",
+    "profile_modes": "_model",
     "memory_breakdown": "_model",
     "ProfilingContext": "_model",
+    **dict.fromkeys(
+        "RuntimeProfiler RuntimeStats MemoryProfiler MemoryStats ScalingExperiment "
+        "ScalingResult SyntheticGraph generate_scaling_graphs get_memory_breakdown "
+        "get_peak_memory profile_memory_usage profile_pe_computation reset_memory_stats "
+        "run_layer_scaling run_node_scaling run_pe_scaling".split(),
+        "_profilers",
+    ),
+    **dict.fromkeys(
+        "FLOPsEstimate FLOPsEstimator estimate_attention_flops estimate_attention_memory "
+        "estimate_ffn_flops estimate_linear_flops estimate_model_flops estimate_mpnn_flops "
+        "estimate_pe_flops estimate_pe_storage estimate_training_memory padding_waste".split(),
+        "_estimate",
+    ),
+    **dict.fromkeys(
+        "Flops FlopCounter count_flops count_parameters flops".split(), "_flops"
+    ),
     "requests": "_requests",
     "RequestMonitor": "_requests",
     "check_regression": "_regression",

@@ -69,7 +69,7 @@ class Config:
     enable_gpu_profiling: bool = _switch(True, "everything about GPUs")
     track_gpu_memory: bool = _switch(True, "sample GPU memory (torch's allocator)")
     track_gpu_utilization: bool = _switch(
-        True, "GPU utilisation", "read by `sonde run` through NVML, not in a session"
+        True, "sample GPU utilisation, clocks, power (NVML, from outside)"
     )
     track_cuda_events: bool = _switch(
         True, "CUDA events at phase boundaries", "comes with the torch layer"
@@ -78,22 +78,18 @@ class Config:
     track_file_operations: bool = _switch(True, "file calls", _IO_RUN_ONLY)
     track_network_operations: bool = _switch(True, "socket calls", _IO_RUN_ONLY)
     generate_reports: bool = _switch(True, "make the report at the end")
-    create_visualizations: bool = _switch(
-        True, "pictures", "comes with the HTML report"
-    )
+    create_visualizations: bool = _switch(True, "save report.html beside the run")
     export_to_json: bool = _switch(True, "save report.json beside the run")
     export_to_csv: bool = _switch(True, "save operations.csv beside the run")
 
     # ---- resource and compute tracking (C12) ----
-    track_carbon: bool = _switch(
-        False, "energy and CO2e", "measured by `sonde run`, not in a session"
-    )
+    track_carbon: bool = _switch(False, "energy and CO2e of the session")
     detailed_memory: bool = _switch(True, "sample memory every memory_interval")
     memory_interval: float = _switch(0.1, "seconds between memory samples")
     track_cpu_temp: bool = _switch(True, "sample the CPU's temperature")
     track_network: bool = _switch(False, "sample bytes sent and received")
     enable_line_profiling: bool = _switch(
-        True, "time by line", "sampled from outside by `sonde run`, not in a session"
+        True, "time by function and line, looked at from outside (not at level basic)"
     )
     estimate_flops: bool = _switch(
         True, "FLOPs of blocks", "comes with the model cost library"
@@ -137,10 +133,12 @@ class Config:
     compression: str = _switch("gzip", "of stored results", _OPTIMISER)
     buffer_size: int = _switch(8192, "bytes per read", _OPTIMISER)
     async_io: bool = _switch(True, "read ahead", _OPTIMISER)
-    monitor_performance: bool = _switch(True, "watch the pipeline", _OPTIMISER)
+    monitor_performance: bool = _switch(
+        True, "the same as enable_performance_monitoring: both must be True"
+    )
     log_metrics: bool = _switch(True, "log the summary at the end of the session")
     streaming: bool = _switch(False, "data sets larger than memory", _OPTIMISER)
-    mixed_precision: bool = _switch(False, "training in half precision", _OPTIMISER)
+    mixed_precision: bool = _switch(False, "profile_training() runs under autocast")
 
     if not TYPE_CHECKING:  # checkers see the fields as keywords, with their types
 
@@ -229,7 +227,7 @@ class Config:
 
     def monitors(self) -> set[str]:
         """What to sample over time."""
-        if not self.enable_performance_monitoring:
+        if not (self.enable_performance_monitoring and self.monitor_performance):
             return set()
         wanted = {
             "memory": self.track_memory
@@ -246,6 +244,16 @@ class Config:
             "system": self.track_system,
         }
         return {name for name, on in wanted.items() if on}
+
+    def monitors_outside(self) -> set[str]:
+        """What the helper process samples; level basic has none."""
+        kinds = self.monitors() if self.profile_level != "basic" else set()
+        gpu = self.track_gpu and self.profile_gpu and self.enable_gpu_profiling
+        if kinds and gpu and self.track_gpu_utilization:
+            kinds.add("gpu_utilization")
+        if self.track_carbon:  # is modelled from the CPU's use where nothing measures it
+            kinds |= {"energy", "cpu"}
+        return kinds
 
     def interval(self) -> float:
         return min(self.monitor_interval, self.monitoring_interval)

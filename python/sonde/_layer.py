@@ -82,7 +82,7 @@ def start(package: str) -> None:
     _tell_rank()
     from . import _imports
 
-    _imports.watch({"torch": _torch_came})
+    _imports.watch({"torch": _torch_came, "nvtx": _nvtx_came})
     _imports.offer(package)
     os.register_at_fork(after_in_child=_after_fork)
 
@@ -97,6 +97,12 @@ def _torch_came(torch: Any) -> None:
     from . import _torch
 
     _torch.install(torch)
+
+
+def _nvtx_came(nvtx: Any) -> None:
+    from ._torch import ranges
+
+    ranges.nvtx_came(nvtx)
 
 
 def _after_fork() -> None:

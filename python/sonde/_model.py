@@ -5,10 +5,20 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
+from dataclasses import asdict, dataclass
 from typing import Any, Callable, Iterator, Optional
 
 from ._bench import BenchResult, bench, timed_runs
-from ._pipeline import MIB, _restore, _save, call_model, device_of, loss_of, to_device
+from ._pipeline import (
+    MIB,
+    _restore,
+    _save,
+    batch_size,
+    call_model,
+    device_of,
+    loss_of,
+    to_device,
+)
 
 LossFunction = Callable[..., Any]
 
@@ -91,6 +101,65 @@ def profile_training_step(
             _restore(model, optimizer, saved)
 
 
+@dataclass(frozen=True)
+class ModesProfile:
+    """Of profile_modes(): training and inference of one model, side by side."""
+
+    training: BenchResult  # zero_grad, forward, backward, optimizer
+    inference: BenchResult  # forward in evaluation mode, without gradients
+    samples: Optional[int]  # in the batch
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long a training step takes."""
+        return self.training.mean_s / self.inference.mean_s
+
+    @property
+    def training_samples_per_s(self) -> Optional[float]:
+        return self.samples / self.training.mean_s if self.samples else None
+
+    @property
+    def inference_samples_per_s(self) -> Optional[float]:
+        return self.samples / self.inference.mean_s if self.samples else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "training": asdict(self.training),
+            "inference": asdict(self.inference),
+            "samples": self.samples,
+            "ratio": self.ratio,
+            "training_samples_per_s": self.training_samples_per_s,
+            "inference_samples_per_s": self.inference_samples_per_s,
+        }
+
+
+def profile_modes(
+    model: Any,
+    batch: Any,
+    optimizer: Any,
+    loss_fn: Optional[LossFunction] = None,
+    num_runs: int = 100,
+    warmup_runs: int = 10,
+) -> ModesProfile:
+    """Training steps and inference on the same batch, apart, each after its own warm-up.
+    Mode, parameters and optimizer state are as before afterwards.
+
+        modes = sonde.profile_modes(model, batch, optimizer, loss_fn)
+        print(modes.ratio, modes.inference_samples_per_s)
+    """
+    was_training = model.training
+    try:
+        model.train()
+        training = profile_training_step(
+            model, batch, optimizer, loss_fn, num_runs, warmup_runs
+        )
+        model.eval()
+        inference = profile_forward(model, batch, num_runs, warmup_runs)
+    finally:
+        model.train(was_training)
+    return ModesProfile(training, inference, batch_size(batch))
+
+
 # ---- Memory ----------------------------------------------------------------------------
 
 
@@ -107,6 +176,10 @@ def _storage(tensor: Any) -> int:
 def _activations(
     model: Any, batch: Any, loss_fn: Optional[LossFunction]
 ) -> tuple[int, Any]:
+    return _activations_of(model, lambda: loss_of(*call_model(model, batch), loss_fn))
+
+
+def _activations_of(model: Any, loss: Callable[[], Any]) -> tuple[int, Any]:
     """Bytes the forward pass keeps for the backward pass, and the loss."""
     import torch
 
@@ -122,8 +195,8 @@ def _activations(
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        loss = loss_of(*call_model(model, batch), loss_fn)
-    return sum(kept.values()), loss
+        answer = loss()
+    return sum(kept.values()), answer
 
 
 def _optimizer_bytes(optimizer: Any) -> int:

@@ -135,6 +135,7 @@ class Operation:
         self.gpu_mem_before_mb: Optional[float] = None
         self.gpu_mem_after_mb: Optional[float] = None
         self.gpu_mem_peak_mb: Optional[float] = None
+        self.gpu_util_percent: Optional[float] = None  # at its end; not of short ones
 
     # ---- begin and end ----
 
@@ -159,6 +160,8 @@ class Operation:
         rose = gpu.peak_mb > self._gpu_peak
         seen = max(self.gpu_mem_before_mb, gpu.allocated_mb)
         self.gpu_mem_peak_mb = gpu.peak_mb if rose else seen
+        if (self.duration or 0.0) >= _gpu.PERIOD_S:
+            self.gpu_util_percent = _gpu.utilization()
 
     def end(self) -> None:
         """End; further calls do nothing."""
@@ -260,7 +263,8 @@ class Operation:
         yield "name", self.name
         for key in (
             "phase component tags start_s duration_s cpu_s process_cpu_s mem_before_mb "
-            "mem_after_mb mem_peak_mb gpu_mem_before_mb gpu_mem_after_mb gpu_mem_peak_mb"
+            "mem_after_mb mem_peak_mb gpu_mem_before_mb gpu_mem_after_mb gpu_mem_peak_mb "
+            "gpu_util_percent"
         ).split():
             yield key, getattr(self, key)
         yield "samples_per_s", self.throughput

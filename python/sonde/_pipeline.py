@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterable, Iterator, Optional
 from . import _sonde
 from ._bench import synchronize
 from ._operation import resident_mb
+from ._session import current_session
 
 MIB = 2.0**20
 
@@ -278,7 +279,7 @@ def profile_training(
     loss_fn: Optional[Callable[..., Any]] = None,
     *,
     max_norm: Optional[float] = None,
-    amp: bool = False,
+    amp: Optional[bool] = None,
     restore: bool = True,
 ) -> TrainingProfile:
     """Train for `num_batches` and time data, transfer, forward, backward, gradient
@@ -290,7 +291,8 @@ def profile_training(
     Parameters, gradients and optimizer state are put back afterwards (`restore=False`
     leaves them trained, and saves the copy). On CUDA each phase waits for the GPU, which
     makes phases exact and the whole a little slower than free training. `amp=True` runs
-    forward and loss under autocast. A model wrapped for several GPUs works as it is.
+    forward and loss under autocast; the session's `mixed_precision` when not given. A
+    model wrapped for several GPUs works as it is.
     """
     import torch
 
@@ -298,6 +300,9 @@ def profile_training(
     was_training, device = model.training, device_of(model)
     kind = getattr(device, "type", "cpu")
     clock, done, samples, loss = _Clock(), 0, 0, None
+    if amp is None:
+        session = current_session()
+        amp = session is not None and session.config.mixed_precision
     model.train()
     start = time.perf_counter()
     try:

@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import json
+import tempfile
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -34,6 +35,7 @@ class Report:
             raise ValueError(f"not a sonde report (schema {data.get('schema')!r})")
         self._data = data
         self._source = source
+        self._loaded = False  # from a file that somebody saved, not from a run
         self._limits: tuple[int, float, float] = (10, 0.001, 1.0)
 
     @classmethod
@@ -48,7 +50,9 @@ class Report:
     @classmethod
     def load(cls, path: PathLike) -> "Report":
         """A report saved by to_json()."""
-        return cls(json.loads(Path(path).read_text(encoding="utf-8")), str(path))
+        report = cls(json.loads(Path(path).read_text(encoding="utf-8")), str(path))
+        report._loaded = True
+        return report
 
     # ---- parts ----
 
@@ -151,10 +155,44 @@ class Report:
         return _write(text.getvalue(), path)
 
     def to_html(self, path: Optional[PathLike] = None) -> str:
-        raise NotImplementedError(
-            "the self-contained HTML report does not exist yet; to_json(), to_csv() and "
-            "`sonde report --full` do, and notebooks show a report by themselves"
-        )
+        """The report as one self-contained page: charts, timeline, flame graphs. It is
+        made by the command from the run; CommandError when that cannot."""
+        return self._made("report", "html", path).decode("utf-8")
+
+    def export(self, format: str, path: Optional[PathLike] = None) -> bytes:
+        """The run in a form of other tools, as `sonde export` writes it: timelines
+        (chrome), stacks (folded, speedscope, pprof) and more, see formats().
+
+            report.export("speedscope", "profile.speedscope.json")
+        """
+        known = self.formats()
+        if format not in known:
+            raise ValueError(
+                f"sonde export has no format {format!r}; it has {', '.join(known)}"
+            )
+        return self._made("export", format, path)
+
+    @staticmethod
+    def formats() -> dict[str, str]:
+        """What export() can write: names, and what each is."""
+        lines = _command.ask("export", "--list").splitlines()
+        pairs = (line.strip().partition(" ") for line in lines if line.strip())
+        return {name: text.strip() for name, _, text in pairs}
+
+    def _made(self, verb: str, format: str, path: Optional[PathLike]) -> bytes:
+        """What the command writes for the run this report was read from."""
+        self._check_run()
+        with tempfile.TemporaryDirectory(prefix="sonde-") as folder:
+            target = Path(folder) / "out" if path is None else Path(path)
+            _command.ask(verb, self._source, "--format", format, "-o", target)
+            return target.read_bytes()
+
+    def _check_run(self) -> None:
+        if self._source is None or self._loaded:
+            raise ValueError(
+                "this report was read from a file; html and exports are made from the "
+                "run itself: sonde.Report.of(run)"
+            )
 
     def to_pandas(self) -> Any:
         """The operations as a pandas.DataFrame."""
@@ -166,8 +204,7 @@ class Report:
 
     def text(self, full: bool = False) -> str:
         """The report as `sonde report` prints it."""
-        if self._source is None:
-            raise ValueError("this report was not read from a run")
+        self._check_run()
         more = ["--full"] if full else []
         return _command.ask("report", self._source, "--no-color", *more)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
 from . import _command, _operation, _sonde
+from ._companion import Companion
 from ._config import LEVELS, Config
 from ._monitor import Monitor
 from ._report import Report
@@ -76,6 +77,7 @@ class Session:
         self.joined = False
         self.snapshots: list[tuple[float, str, Optional[float]]] = []
         self.monitor: Optional[Monitor] = None
+        self._companion: Optional[Companion] = None
         self._alerts: list[Alert] = []
         self._running = False
         self._temporary: Optional[str] = None
@@ -107,6 +109,7 @@ class Session:
                 output=self._output(),
                 name=self.name,
                 level=1 + LEVELS.index(self.config.profile_level),
+                no_energy=not self.config.track_carbon,
                 **self._options,
             )
         except OSError as error:
@@ -124,6 +127,9 @@ class Session:
             self._start_recorder()
         self._apply_phases(self.config.phases_off())
         self._start_monitor()
+        if self.directory is not None and not self.joined:
+            self._companion = Companion(self.config, self.directory)
+            self._companion.start()
         _operation._listeners.append(self._on_operation)
         self._running = True
         _current = self
@@ -155,6 +161,10 @@ class Session:
         _operation._listeners.remove(self._on_operation)
         if self.monitor is not None:
             self.monitor.stop()
+        if self._companion is not None:
+            self._companion.stop()
+            for note in self._companion.notes:
+                self.logger.info("sonde: %s", note)
         self._apply_phases([])
         if self.directory is not None and not self.joined:
             _sonde.session_stop()
@@ -188,6 +198,14 @@ class Session:
             report.to_json(self.directory / "report.json")
         if self.config.export_to_csv:
             report.to_csv(self.directory / "operations.csv")
+        if self.config.create_visualizations:
+            self._save_page(report, self.directory / "report.html")
+
+    def _save_page(self, report: Report, path: Path) -> None:
+        try:
+            report.to_html(path)
+        except _command.CommandError as error:
+            self.logger.debug("sonde: no page: %s", error)
 
     def __enter__(self) -> "Session":
         return self.start()
@@ -281,6 +299,8 @@ def _after_fork() -> None:
     if _current is not None:
         _current._running = False
         _current.monitor = None
+        if _current._companion is not None:
+            _current._companion.forget()
         _operation._listeners.clear()
         _current = None
 

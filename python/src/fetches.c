@@ -10,6 +10,7 @@
  *     taking     _try_get_data: a batch comes from a worker, perhaps not the one wanted
  *     polling    the queue's _poll: of taking, the part in which there was nothing
  *     pinning    pin_memory(): here or on the thread for it
+ *     moving     a tensor's to() and cuda(): from host to device, after the batch was given
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "book.h"
 #include "hook.h"
 #include "maker.h"
+#include "torch.h"
 
 enum { IS_READY = 1, IS_EARLY = 2 };
 enum { MAX_PINNERS = 64 };
@@ -52,7 +54,8 @@ struct fetches {
     uint64_t wait, receive, given, epoch_batches;
     uint32_t early_stored, last_samples;
     struct fetches *outer; /* whose fetch this one is part of: nested loaders */
-    uint64_t bytes_seen, bytes_mean;
+    uint64_t last_bytes;
+    uint64_t moved; /* from host to device since the last batch */
 };
 
 static PyTypeObject *fetches_type;
@@ -60,11 +63,16 @@ static struct {
     PyObject *begins, *ends, *exhausted, *bytes_of;
 } calls; /* or NULL */
 static struct {
-    PyObject *sonde, *rcvd, *send, *outstanding, *task_info;
+    PyObject *sonde, *rcvd, *send, *outstanding, *task_info, *device, *is_cuda;
 } names;
 
 /* Whose fetch this thread is in: pinning without workers happens there. */
 static __thread struct fetches *current __attribute__((tls_model("initial-exec")));
+/* Who gave the last batch, and to which thread; borrowed. */
+static struct {
+    struct fetches *fetches;
+    unsigned long thread;
+} consumed;
 static struct {
     unsigned long thread;
     PyObject *fetches; /* strong */
@@ -116,13 +124,13 @@ static struct travel *travel_of(const struct fetches *f, int64_t number)
 
 /* ---- next ----------------------------------------------------------------------------- */
 
-static void tell(PyObject *fn, PyObject *a, PyObject *b)
+static void inform(PyObject *fn, PyObject *a, PyObject *b)
 {
     if (!fn)
         return;
     PyObject *answer = PyObject_CallFunctionObjArgs(fn, a, b, NULL);
     Py_XDECREF(answer);
-    PyErr_Clear();
+    swallow("steps");
 }
 
 /* Batches that are made and not fetched: some may still be on their way. */
@@ -140,6 +148,14 @@ static uint64_t queue_length(const struct fetches *f)
     return (n > 0 ? (uint64_t)n : 0) + f->early_stored;
 }
 
+/* What was moved since the last batch is of that batch. */
+static void count_moved(struct fetches *f)
+{
+    if (f->moved)
+        add(f, LOADER_TRANSFER, f->moved);
+    f->moved = 0;
+}
+
 static bool next_before(struct hook *h, struct hook_call *call)
 {
     (void)h;
@@ -149,11 +165,12 @@ static bool next_before(struct hook *h, struct hook_call *call)
         return false;
     call->owner = new_ref((PyObject *)f);
     const uint64_t steps = sonde_steps();
-    tell(calls.begins, iterator, NULL);
+    inform(calls.begins, iterator, NULL);
     f->stepped = sonde_steps() != steps;
     f->fetching = true;
     f->blocked = false;
     f->wait = f->receive = 0;
+    count_moved(f);
     f->outer = current;
     current = f;
     if (f->multi) {
@@ -169,16 +186,15 @@ static bool next_before(struct hook *h, struct hook_call *call)
 static uint64_t bytes_in(struct fetches *f, PyObject *batch, uint64_t fetch_ticks)
 {
     if (!calls.bytes_of ||
-        (f->bytes_seen >= 8 && fetch_ticks < 1 << 20 && f->epoch_batches % 32 != 0))
-        return f->bytes_mean;
+        (f->row->batches >= 8 && fetch_ticks < 1 << 20 && f->row->batches % 32 != 0))
+        return f->last_bytes;
     PyObject *answer = PyObject_CallFunctionObjArgs(calls.bytes_of, batch, NULL);
     const long long bytes = answer ? PyLong_AsLongLong(answer) : -1;
     Py_XDECREF(answer);
     PyErr_Clear();
     if (bytes < 0)
         return 0;
-    f->bytes_seen++;
-    f->bytes_mean = (uint64_t)bytes;
+    f->last_bytes = (uint64_t)bytes;
     add(f, LOADER_BATCH_BYTES, (uint64_t)bytes);
     return (uint64_t)bytes;
 }
@@ -270,20 +286,31 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
     if (t && t->early && f->early_stored)
         f->early_stored--;
     const uint64_t bytes = bytes_in(f, batch, now - call->start);
-    tell(calls.ends, call->args[0], batch);
+    inform(calls.ends, call->args[0], batch);
     put64(&f->row->stepped, f->row->stepped + f->stepped);
     keep_batch(f, call, now, bytes, number);
     if (t)
         t->number = 0;
+    consumed.fetches = f;
+    consumed.thread = PyThread_get_thread_ident();
     f->given = sonde_ticks(); /* what we did meanwhile is not the program's */
 }
 
-static void exhausted(struct fetches *f, const struct hook_call *call)
+static void count_waiting(struct fetches *f, uint64_t ticks)
 {
+    put64(&f->row->fetch_ticks, f->row->fetch_ticks + ticks);
+    if (f->epoch)
+        put64(&f->epoch->fetch_ticks, f->epoch->fetch_ticks + ticks);
+}
+
+static void exhausted(struct fetches *f, const struct hook_call *call, uint64_t ticks)
+{
+    if (f->epoch && f->in_epoch)
+        put64(&f->epoch->end_ticks, ticks);
     if (f->given && f->given <= call->start)
         add(f, LOADER_CONSUME, call->start - f->given);
     end_epoch(f, sonde_ticks(), true);
-    tell(calls.exhausted, call->args[0], NULL);
+    inform(calls.exhausted, call->args[0], NULL);
 }
 
 static void next_after(struct hook *h, struct hook_call *call, PyObject *result)
@@ -298,18 +325,17 @@ static void next_after(struct hook *h, struct hook_call *call, PyObject *result)
         f->given = 0;
         return;
     }
-    put64(&f->row->fetch_ticks, f->row->fetch_ticks + (now - call->start));
     put64(&f->row->last_ticks, now);
-    if (f->epoch) {
-        put64(&f->epoch->fetch_ticks, f->epoch->fetch_ticks + (now - call->start));
+    if (f->epoch)
         put64(&f->epoch->last, now);
-    }
-    if (result) {
-        got_batch(f, call, result, now);
+    if (!result && call->raised &&
+        PyErr_GivenExceptionMatches(call->raised, PyExc_StopIteration)) {
+        exhausted(f, call, now - call->start);
         return;
     }
-    if (call->raised && PyErr_GivenExceptionMatches(call->raised, PyExc_StopIteration))
-        exhausted(f, call);
+    count_waiting(f, now - call->start);
+    if (result)
+        got_batch(f, call, result, now);
     else
         put64(&f->row->failed, f->row->failed + 1);
 }
@@ -496,7 +522,7 @@ static struct sonde_site *pin_site(void)
 {
     static struct sonde_site *site;
     if (!site)
-        site = sonde_site_named("pin_memory", SONDE_TRANSFER, "loader", NULL, NULL);
+        site = layer_site("pin_memory", SONDE_TRANSFER, "loader");
     return site;
 }
 
@@ -527,13 +553,66 @@ static void pinning_after(struct hook *h, struct hook_call *call, PyObject *resu
 static const struct hook_kind pinning_kind = { "pinning", pinning_before,
                                                pinning_after };
 
+/* ---- moving -------------------------------------------------------------------------------- */
+
+static struct sonde_site *move_site(void)
+{
+    static struct sonde_site *site;
+    if (!site)
+        site = sonde_site_named("to device", SONDE_TRANSFER, "loader", NULL, NULL);
+    return site;
+}
+
+/* Tensor.to() has many meanings: to a device when its first argument is a string, a number
+ * or of the type that our owner is, or when `device` is given by name. */
+static bool names_device(const struct hook *h, const struct hook_call *call)
+{
+    PyObject *what = call->count > 1 ? call->args[1] : NULL;
+    if (!h->owner)
+        return true; /* cuda() */
+    if (what && (PyUnicode_Check(what) || PyLong_Check(what) ||
+                 (PyObject *)Py_TYPE(what) == h->owner))
+        return true;
+    return call->keywords && PySequence_Contains(call->keywords, names.device) > 0;
+}
+
+static bool on_host(PyObject *tensor)
+{
+    PyObject *o = PyObject_GetAttr(tensor, names.is_cuda);
+    const bool host = o == Py_False;
+    Py_XDECREF(o);
+    PyErr_Clear();
+    return host;
+}
+
+static bool moving_before(struct hook *h, struct hook_call *call)
+{
+    if (!sonde_on_() || call->count < 1 || !names_device(h, call) ||
+        !on_host(call->args[0]))
+        return false;
+    sonde_begin_on_(move_site());
+    call->start = sonde_ticks();
+    return true;
+}
+
+static void moving_after(struct hook *h, struct hook_call *call, PyObject *result)
+{
+    (void)h;
+    const uint64_t took = sonde_ticks() - call->start;
+    end_zone(move_site());
+    if (result && consumed.fetches && consumed.thread == PyThread_get_thread_ident())
+        consumed.fetches->moved += took;
+}
+
+static const struct hook_kind moving_kind = { "moving", moving_before, moving_after };
+
 extern const struct hook_kind making_kind, collating_kind, waiting_kind, putting_kind,
     pickling_kind, posting_kind;
 const struct hook_kind *const hook_kinds[] = {
-    &next_kind,    &sampling_kind, &sending_kind,  &taking_kind,
-    &polling_kind, &pinning_kind,  &making_kind,   &collating_kind,
-    &waiting_kind, &putting_kind,  &pickling_kind, &posting_kind,
-    NULL,
+    &next_kind,      &sampling_kind, &sending_kind, &taking_kind,
+    &polling_kind,   &pinning_kind,  &moving_kind,  &making_kind,
+    &collating_kind, &waiting_kind,  &putting_kind, &pickling_kind,
+    &posting_kind,   NULL,
 };
 
 /* ---- The object ------------------------------------------------------------------------------ */
@@ -561,8 +640,7 @@ static PyObject *fetches_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     f->depth_base = -1;
     if (!f->row)
         f->life = 0;
-    f->site = sonde_site_named("DataLoader.next", SONDE_DATA_LOADING, "loader", NULL,
-                               NULL);
+    f->site = layer_site("DataLoader.next", SONDE_DATA_LOADING, "loader");
     uint32_t size = 64;
     while (size < 2 * capacity && size < 1 << 16)
         size *= 2;
@@ -678,6 +756,8 @@ static void fetches_dealloc(PyObject *self)
         end_epoch(f, sonde_ticks(), false);
     if (current == f)
         current = NULL;
+    if (consumed.fetches == f)
+        consumed.fetches = NULL;
     Py_CLEAR(f->depth);
     Py_CLEAR(f->stop_type);
     free(f->travels);
@@ -740,6 +820,8 @@ int fetches_init(PyObject *module)
     names.send = PyUnicode_InternFromString("_send_idx");
     names.outstanding = PyUnicode_InternFromString("_tasks_outstanding");
     names.task_info = PyUnicode_InternFromString("_task_info");
+    names.device = PyUnicode_InternFromString("device");
+    names.is_cuda = PyUnicode_InternFromString("is_cuda");
     fetches_type = add_type(module, &fetches_spec);
-    return names.task_info && fetches_type ? 0 : -1;
+    return names.task_info && names.device && names.is_cuda && fetches_type ? 0 : -1;
 }

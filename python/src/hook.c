@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "torch.h"
+
 PyTypeObject *hook_type;
 
 /* ---- Python functions before and after ----------------------------------------------- */
@@ -20,7 +22,7 @@ static void call_python(PyObject *fn, PyObject *first, const struct hook_call *c
         Py_XDECREF(answer);
         Py_DECREF(args);
     }
-    PyErr_Clear();
+    swallow("data loader");
 }
 
 static bool around_before(struct hook *h, struct hook_call *call)
@@ -45,7 +47,7 @@ static bool begin_call(struct hook *h, struct hook_call *call)
 {
     const bool after = h->kind->before(h, call);
     if (PyErr_Occurred())
-        PyErr_Clear();
+        swallow(h->kind->name);
     return after;
 }
 
@@ -55,7 +57,7 @@ static void end_call(struct hook *h, struct hook_call *call, PyObject *result)
     if (result) {
         h->kind->after(h, call, result);
         if (PyErr_Occurred())
-            PyErr_Clear();
+            swallow(h->kind->name);
     } else {
         PyErr_Fetch(&type, &value, &traceback);
         call->raised = type;
@@ -70,7 +72,9 @@ static PyObject *hook_vectorcall(PyObject *self, PyObject *const *args, size_t n
                                  PyObject *kwnames)
 {
     struct hook *h = (struct hook *)self;
-    struct hook_call call = { .args = args, .count = PyVectorcall_NARGS(nargsf) };
+    struct hook_call call = { .args = args,
+                              .count = PyVectorcall_NARGS(nargsf),
+                              .keywords = kwnames };
     /* The offset flag would let the callee overwrite args[-1], which may be ours. */
     const size_t count = (size_t)call.count;
     const bool after = begin_call(h, &call);
@@ -87,7 +91,9 @@ static PyObject *hook_call(PyObject *self, PyObject *args, PyObject *kwargs)
     struct hook *h = (struct hook *)self;
     PyObject *seen[SEEN];
     const Py_ssize_t count = PyTuple_Size(args);
-    struct hook_call call = { .args = seen, .count = count < SEEN ? count : SEEN };
+    struct hook_call call = { .args = seen,
+                              .count = count < SEEN ? count : SEEN,
+                              .keywords = kwargs };
     for (Py_ssize_t i = 0; i < call.count; i++)
         seen[i] = PyTuple_GetItem(args, i);
     const bool after = begin_call(h, &call);

@@ -18,8 +18,9 @@ struct hook;
 struct hook_call {
     PyObject *const *args; /* positional ones */
     Py_ssize_t count;
-    PyObject *owner;  /* strong or NULL: whom it is counted for */
-    PyObject *raised; /* in `after` without result: type of the exception, borrowed */
+    PyObject *keywords; /* their names: a tuple or a dict, or NULL */
+    PyObject *owner;    /* strong or NULL: whom it is counted for */
+    PyObject *raised;   /* in `after` without result: type of the exception, borrowed */
     uint64_t start;
     uint64_t number[2];
 };

@@ -75,7 +75,7 @@ static PyObject *py_loader_step(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_OSError, "no room for another transform");
         return NULL;
     }
-    struct sonde_site *site = sonde_site_named(name, phase, "transform", NULL, NULL);
+    struct sonde_site *site = layer_site(name, phase, "transform");
     return step_standin(callable, m, row, site);
 }
 

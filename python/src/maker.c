@@ -7,12 +7,13 @@
 #include "maker.h"
 
 #include "hook.h"
+#include "torch.h"
 
 enum {
     QUICK_NS = 20000,     /* below, samples are looked at in some batches */
     QUICK_CPU_NS = 50000, /* below, so is their CPU time */
     QUICK_BATCH_NS = 100000,
-    LOOK_EVERY = 16,
+    LOOK_EVERY = 32,
     LOOK_FIRST = 64, /* samples, before anything is decided */
 };
 
@@ -72,7 +73,7 @@ static void describe(const struct maker *m, PyObject *dataset, PyObject *index,
             row->index = n;
         path = PyTuple_GetItem(answer, 1);
     }
-    PyErr_Clear();
+    swallow("naming a sample");
     const char *text = path && PyUnicode_Check(path)
                            ? PyUnicode_AsUTF8AndSize(path, NULL)
                            : NULL;
@@ -158,7 +159,7 @@ void maker_sample_ends(struct maker *m, uint64_t start, PyObject *dataset,
 
 static void decide(struct maker *m)
 {
-    const bool turn = m->batches % LOOK_EVERY == 0;
+    const bool turn = (m->batches_before + m->batches) % LOOK_EVERY == 0;
     const double mean = m->looked_samples
                             ? (double)m->looked_ticks / (double)m->looked_samples
                             : 0;
@@ -407,6 +408,12 @@ static void take_sums(struct maker *m)
     m->collate = book_sum(m->loader, LOADER_COLLATE, NULL, 0);
     m->make = book_sum(m->loader, LOADER_MAKE, NULL, 0);
     m->make_cpu = book_sum(m->loader, LOADER_MAKE_CPU, NULL, 0);
+    if (m->sample && m->make) { /* of epochs before */
+        m->looked_samples = m->sample->count;
+        m->looked_ticks = (uint64_t)m->sample->sum;
+        m->make_ticks = m->make->count ? m->make->sum / (double)m->make->count : 0;
+        m->batches_before = m->make->count;
+    }
     if (!m->self)
         return;
     m->idle = book_sum(m->loader, LOADER_IDLE, NULL, 0);
@@ -416,12 +423,10 @@ static void take_sums(struct maker *m)
 
 static void take_sites(struct maker *m, const char *sample, const char *collate)
 {
-    m->site_make = sonde_site_named("DataLoader.fetch", SONDE_DATA_LOADING, "loader",
-                                    NULL, NULL);
-    m->site_sample = sonde_site_named(sample, SONDE_DATA_LOADING, "loader", NULL, NULL);
-    m->site_collate = sonde_site_named(collate, SONDE_COLLATE, "loader", NULL, NULL);
-    m->site_idle = sonde_site_named("wait for an index", SONDE_OTHER, "loader", NULL,
-                                    NULL);
+    m->site_make = layer_site("DataLoader.fetch", SONDE_DATA_LOADING, "loader");
+    m->site_sample = layer_site(sample, SONDE_DATA_LOADING, "loader");
+    m->site_collate = layer_site(collate, SONDE_COLLATE, "loader");
+    m->site_idle = layer_site("wait for an index", SONDE_OTHER, "loader");
 }
 
 /* Maker(loader, sample, collate, describe): of the loader with this number … */

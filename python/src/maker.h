@@ -26,7 +26,7 @@ struct maker {
     bool by_batch; /* samples are so quick that only some batches are looked into */
     /* How closely to look: by what samples were seen to take. */
     bool look, look_cpu, look_batch_cpu;
-    uint64_t looked_samples, looked_ticks, batches;
+    uint64_t looked_samples, looked_ticks, batches, batches_before;
     double make_ticks; /* of a batch, lately */
     /* The batch being made. */
     bool making;

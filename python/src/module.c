@@ -304,6 +304,13 @@ static PyMethodDef methods[] = {
       "recording()\n--\n\nWhether a zone begun now would be recorded." },
     { "lost", py_lost, METH_NOARGS,
       "lost()\n--\n\nEvents this process could not keep so far." },
+    { "layer_cost", FUNCTION(py_layer_cost), KEYWORDS,
+      "layer_cost(kind, **sizes)\n--\n\nWhat one layer costs, by formula (model.h)." },
+    { "model_cost", FUNCTION(py_model_cost), KEYWORDS,
+      "model_cost(**sizes)\n--\n\nWhat a model of a known family costs, by component." },
+    { "attention_memory", FUNCTION(py_attention_memory), KEYWORDS, NULL },
+    { "encoding_storage", FUNCTION(py_encoding_storage), KEYWORDS, NULL },
+    { "padding_waste", py_padding_waste, METH_VARARGS, NULL },
     { "session_start", FUNCTION(py_session_start), KEYWORDS, NULL },
     { "session_stop", py_session_stop, METH_NOARGS, NULL },
     { "session_active", py_session_active, METH_NOARGS, NULL },
@@ -318,9 +325,16 @@ static PyMethodDef methods[] = {
     { "step_end", py_step_end, METH_NOARGS, NULL },
     { "step_add", py_step_add, METH_O, NULL },
     { "step_cancel", py_step_cancel, METH_O, NULL },
+    { "watch_tensors", py_watch_tensors, METH_VARARGS, NULL },
+    { "device_start", py_device_start, METH_O, NULL },
+    { "device_flush", py_device_flush, METH_NOARGS, NULL },
+    { "device_stop", py_device_stop, METH_NOARGS, NULL },
+    { "watch_function", py_watch_function, METH_VARARGS, NULL },
     { "on_problem", py_on_problem, METH_O, NULL },
     { "module_zones", py_module_zones, METH_VARARGS, NULL },
     { "watch_modules", py_watch_modules, METH_O, NULL },
+    { "module_made", FUNCTION(py_module_made), KEYWORDS, NULL },
+    { "watch_range", py_watch_range, METH_VARARGS, NULL },
     { "module_counts", py_module_counts, METH_NOARGS, NULL },
     { NULL, NULL, 0, NULL },
 };
@@ -349,9 +363,9 @@ PyMODINIT_FUNC PyInit__sonde(void)
         PyModule_AddStringConstant(module, "__version__", SONDE_VERSION) < 0 ||
         zones_init() < 0 || zone_init(module) < 0 || spans_init(module) < 0 ||
         profiled_init(module) < 0 || drive_init(module) < 0 ||
-        operation_init(module) < 0 || hook_init(module) < 0 ||
-        loaders_init(module) < 0 || watched_init(module) < 0 ||
-        ranges_init(module) < 0 || roots_init() < 0) {
+        operation_init(module) < 0 || watched_init(module) < 0 ||
+        ranges_init(module) < 0 || roots_init() < 0 || hook_init(module) < 0 ||
+        loaders_init(module) < 0) {
         Py_DECREF(module);
         return NULL;
     }

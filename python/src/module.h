@@ -12,17 +12,22 @@
  *   operation.c  operation records
  *   session.c    sessions
  *   bench.c      sonde_bench() with a Python callable
- *   hook.c       callables in front of others, for what instruments libraries
- *   loaders.c    what torch's data loaders do, written down: book.c the file, fetches.c who
- *                iterates, maker.c and making.c who makes samples, proxies.c stand-ins
- *   torch.h      what the next three share
+ *   cost.c       formulas of model.h: what layers and models cost
+ *   torch.h      what the next six share
  *   watched.c    another's callable, watched
+ *   calls.c      a Python function that stays what it is, watched
+ *   device.c     the GPU's time at each phase
+ *   tensors.c    waits for the GPU, transfers to it
  *   ranges.c     ranges the program names itself
  *   roots.c      the outermost call of a torch module
+ *   hook.c       callables in front of others, for data loaders
+ *   loaders.c    what data loaders do, written down: book.c the file, fetches.c who
+ *                iterates, maker.c and making.c who makes samples, proxies.c stand-ins
  *
- * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The same source builds for one interpreter with its
- * own headers and, with Py_LIMITED_API, for all from 3.9 on. Everything here runs with
- * the GIL held; sub-interpreters and free-threaded builds are not supported.
+ * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The
+ * same source builds for one interpreter with its own headers and, with Py_LIMITED_API,
+ * for all from 3.9 on. Everything here runs with the GIL held; sub-interpreters and
+ * free-threaded builds are not supported.
  */
 #ifndef SONDE_PYTHON_MODULE_H
 #define SONDE_PYTHON_MODULE_H
@@ -100,6 +105,8 @@ struct sonde_site *site_from(PyObject *zone_or_name);
 PyObject *py_zone(PyObject *module, PyObject *const *args, Py_ssize_t n,
                   PyObject *kwnames);
 PyObject *py_set_phases(PyObject *module, PyObject *args);
+/* A site without a Zone that set_phases() switches too; NULL when there is no room. */
+struct sonde_site *layer_site(const char *name, int phase, const char *component);
 
 /* ---- begin.c ---- */
 PyObject *py_begin(PyObject *module, PyObject *const *args, Py_ssize_t n,
@@ -130,13 +137,20 @@ PyObject *py_task_suspended(PyObject *module, PyObject *task);
 PyObject *py_task_resumed(PyObject *module, PyObject *task);
 int spans_init(PyObject *module);
 
-/* ---- watched.c, ranges.c, roots.c: other people's calls ---- */
+/* ---- watched.c, calls.c, device.c, tensors.c, ranges.c, roots.c: other people's calls ---- */
 int watched_init(PyObject *module);
 int ranges_init(PyObject *module);
 int roots_init(void);
+PyObject *py_watch_tensors(PyObject *module, PyObject *args);
+PyObject *py_device_start(PyObject *module, PyObject *function);
+PyObject *py_device_flush(PyObject *module, PyObject *unused);
+PyObject *py_device_stop(PyObject *module, PyObject *unused);
+PyObject *py_watch_function(PyObject *module, PyObject *args);
 PyObject *py_on_problem(PyObject *module, PyObject *handler);
 PyObject *py_module_zones(PyObject *module, PyObject *args);
 PyObject *py_watch_modules(PyObject *module, PyObject *type);
+PyObject *py_module_made(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_watch_range(PyObject *module, PyObject *args);
 PyObject *py_module_counts(PyObject *module, PyObject *unused);
 
 /* ---- the other types ---- */
@@ -161,5 +175,12 @@ PyObject *py_loader_calls(PyObject *module, PyObject *args);
 
 /* Makes the type and adds it to the module under the last part of its name. */
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec);
+
+/* ---- cost.c ---- */
+PyObject *py_layer_cost(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_model_cost(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_attention_memory(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_encoding_storage(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_padding_waste(PyObject *module, PyObject *args);
 
 #endif

@@ -1,8 +1,8 @@
 /* ranges.c: ranges that a program names itself (torch's record_function) become zones.
  *
- * A Range stands inside the two methods of such a context manager, as a constant of
- * their code (sonde/_torch/ranges.py says why). It is called with the manager, takes its name,
- * and goes on to the method itself. torch names its own doings in the same way, steps of
+ * A Range looks at the two methods of such a context manager when they are called
+ * (calls.c; where that cannot be, it stands inside them, as a constant of their code:
+ * sonde/_torch/ranges.py). It takes the manager's name. torch names its own doings in the same way, steps of
  * optimizers among them; for those Python code may be told.
  */
 #include "torch.h"
@@ -48,7 +48,7 @@ static void begin_range(struct range *r, PyObject *manager)
         tell(told, manager, "a range of torch");
     struct sonde_site *site = site_from(PyTuple_GetItem(found, 0));
     if (site && sonde_on_())
-        sonde_begin_on_(site);
+        phase_begin(site);
     else if (!site)
         PyErr_Clear();
 }
@@ -58,19 +58,35 @@ static void end_range(struct range *r, PyObject *manager)
     PyObject *found = look_up(r, manager);
     struct sonde_site *site = found ? site_from(PyTuple_GetItem(found, 0)) : NULL;
     if (site)
-        end_zone(site);
+        phase_end(site);
     PyErr_Clear();
+}
+
+/* The zone encloses what torch does for the range itself. */
+void range_before(PyObject *range, PyObject *manager)
+{
+    if (!((struct range *)range)->leaves)
+        begin_range((struct range *)range, manager);
+}
+
+void range_after(PyObject *range, PyObject *manager, bool failed)
+{
+    PyObject *type, *value, *traceback;
+    if (!((struct range *)range)->leaves && !failed)
+        return;
+    PyErr_Fetch(&type, &value, &traceback);
+    end_range((struct range *)range, manager);
+    PyErr_Restore(type, value, traceback);
 }
 
 static PyObject *range_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    struct range *r = (struct range *)self;
     PyObject *manager = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
-    if (manager && r->leaves)
-        end_range(r, manager);
-    PyObject *answer = PyObject_Call(r->function, args, kwargs);
-    if (manager && answer && !r->leaves)
-        begin_range(r, manager);
+    if (manager)
+        range_before(self, manager);
+    PyObject *answer = PyObject_Call(((struct range *)self)->function, args, kwargs);
+    if (manager)
+        range_after(self, manager, !answer);
     return answer;
 }
 
@@ -119,10 +135,16 @@ static PyType_Spec range_spec = {
     .slots = range_slots,
 };
 
+static PyTypeObject *range_type;
+
+bool range_check(PyObject *o)
+{
+    return Py_TYPE(o) == range_type;
+}
+
 int ranges_init(PyObject *module)
 {
     text_name = PyUnicode_InternFromString("name");
-    PyTypeObject *type = add_type(module, &range_spec);
-    Py_XDECREF((PyObject *)type);
-    return type && text_name ? 0 : -1;
+    range_type = add_type(module, &range_spec);
+    return range_type && text_name ? 0 : -1;
 }

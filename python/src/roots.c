@@ -27,6 +27,7 @@ static __thread int evaluating __attribute__((tls_model("initial-exec")));
 static ternaryfunc
     plain_call; /* what the slot holds for every class written in Python */
 static initproc plain_init;
+static PyObject *root_type;                            /* torch.nn.Module */
 static PyObject *describe, *grad_enabled, *first_call; /* callables from Python */
 static PyObject *text_training, *text_parameters, *text_modules;
 static unsigned long long counts[KINDS];
@@ -142,9 +143,9 @@ static PyObject *root_call(PyObject *self, PyObject *args, PyObject *kwargs)
         return plain_call(self, args, kwargs);
     counts[kind]++;
     torch_alone = 1;
-    sonde_begin_on_(site);
+    phase_begin(site);
     PyObject *answer = plain_call(self, args, kwargs);
-    end_zone(site);
+    phase_end(site);
     torch_alone = 0;
     if (answer)
         tell_first(self);
@@ -167,9 +168,9 @@ static int module_init(PyObject *self, PyObject *args, PyObject *kwargs)
         return plain_init(self, args, kwargs);
     counts[CREATING]++;
     torch_alone = 1;
-    sonde_begin_on_(site);
+    phase_begin(site);
     const int rc = plain_init(self, args, kwargs);
-    end_zone(site);
+    phase_end(site);
     torch_alone = 0;
     return rc;
 }
@@ -208,13 +209,11 @@ _Static_assert(offsetof(struct type_head, call) == offsetof(PyTypeObject, tp_cal
                "layout of types");
 #endif
 
-/* watch_modules(type): calls and constructions of its instances are seen from now on.
- * Returns whether it is so. */
-PyObject *py_watch_modules(PyObject *module, PyObject *type)
+/* Whether calls and constructions of its instances are seen from now on. */
+static bool watch_type(PyObject *type)
 {
-    (void)module;
     if (!describe || !plain_call || !PyType_Check(type))
-        return new_ref(Py_False);
+        return false;
     void **call = slot_of(type, offsetof(struct type_head, call), Py_tp_call,
                           (void *)plain_call);
     void **init = slot_of(type, offsetof(struct type_head, init), Py_tp_init,
@@ -223,7 +222,34 @@ PyObject *py_watch_modules(PyObject *module, PyObject *type)
         *call = (void *)module_call;
     if (init)
         *init = (void *)module_init;
-    return new_ref(call ? Py_True : Py_False);
+    return call != NULL;
+}
+
+PyObject *py_watch_modules(PyObject *module, PyObject *type)
+{
+    (void)module;
+    return PyBool_FromLong(watch_type(type));
+}
+
+/* module_made(cls, **keywords): what classmethod __init_subclass__ of torch.nn.Module
+ * is from now on: the one that would have been called, and the new class is seen. */
+PyObject *py_module_made(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    (void)module;
+    PyObject *cls = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+    PyObject *above = cls && root_type
+                          ? PyObject_CallFunctionObjArgs((PyObject *)&PySuper_Type,
+                                                         root_type, cls, NULL)
+                          : NULL;
+    PyObject *next = above ? PyObject_GetAttrString(above, "__init_subclass__") : NULL;
+    PyObject *rest = next ? PyTuple_GetSlice(args, 1, PyTuple_Size(args)) : NULL;
+    PyObject *answer = rest ? PyObject_Call(next, rest, kwargs) : NULL;
+    Py_XDECREF(above);
+    Py_XDECREF(next);
+    Py_XDECREF(rest);
+    if (answer)
+        (void)watch_type(cls);
+    return answer;
 }
 
 /* module_zones(describe, first_call, grad_enabled, base): how to name zones; who is told
@@ -238,7 +264,8 @@ PyObject *py_module_zones(PyObject *module, PyObject *args)
     plain_call = (ternaryfunc)PyType_GetSlot((PyTypeObject *)base, Py_tp_call);
     plain_init = (initproc)PyType_GetSlot((PyTypeObject *)base, Py_tp_init);
     if (plain_call == module_call || !plain_init)
-        plain_call = NULL; /* cannot be: called twice for one class */
+        plain_call = NULL;     /* cannot be: called twice for one class */
+    root_type = new_ref(base); /* for good: it is torch's */
     PyObject *old[] = { describe, grad_enabled, first_call };
     describe = new_ref(how);
     grad_enabled = new_ref(enabled);

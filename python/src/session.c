@@ -11,14 +11,14 @@ PyObject *py_session_start(PyObject *module, PyObject *args, PyObject *kwargs)
     static char *names[] = { "output",      "name",     "level",       "max_trace",
                              "min_zone_ns", "after_ns", "duration_ns", "first_step",
                              "last_step",   "lossy",    "no_drainer",  "quiet",
-                             NULL };
+                             "no_energy",   NULL };
     struct sonde_options o = { .size = sizeof o };
     unsigned long long max_trace = 0, min_zone = 0, after = 0, duration = 0, first = 0,
                        last = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$zziKKKKKKppp:session_start",
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$zziKKKKKKpppp:session_start",
                                      names, &o.output, &o.name, &o.level, &max_trace,
                                      &min_zone, &after, &duration, &first, &last,
-                                     &o.lossy, &o.no_drainer, &o.quiet))
+                                     &o.lossy, &o.no_drainer, &o.quiet, &o.no_energy))
         return NULL;
     o.max_trace = max_trace;
     o.min_zone_ns = min_zone;

@@ -9,6 +9,34 @@ extern __thread unsigned torch_alone __attribute__((tls_model("initial-exec")));
 
 /* Forgets the current exception and tells on_problem()'s handler of it. */
 void swallow(const char *where);
+/* device.c: the GPU's time. Set while CUDA is in use. */
+extern int device_on;
+void device_enter(int phase);
+void device_leave(void);
+
+/* A zone begins and ends; with a phase of its own, on the device as well. */
+static inline void phase_begin(struct sonde_site *site)
+{
+    if (!SONDE_LIKELY_(!device_on) && site->phase)
+        device_enter(site->phase);
+    sonde_begin_on_(site);
+}
+
+static inline void phase_end(struct sonde_site *site)
+{
+    end_zone(site);
+    if (!SONDE_LIKELY_(!device_on) && site->phase)
+        device_leave();
+}
+
+/* tensors.c: a site for the line of the program that is being executed. */
+struct sonde_site *site_of_caller(const char *name, int phase);
+
+/* ranges.c: around the call of a method that begins or ends a range; `failed`: it
+ * raised something. */
+void range_before(PyObject *range, PyObject *manager);
+void range_after(PyObject *range, PyObject *manager, bool failed);
+bool range_check(PyObject *o);
 /* Calls `callable(argument)`; what it raises is swallowed, what is raised stays so. */
 void tell(PyObject *callable, PyObject *argument, const char *where);
 

@@ -73,12 +73,12 @@ static PyObject *watched_call(PyObject *self, PyObject *args, PyObject *kwargs)
     if (w->before)
         tell(w->before, args, "before");
     if (site)
-        sonde_begin_on_(site);
+        phase_begin(site);
     torch_alone += (unsigned)w->alone;
     PyObject *answer = PyObject_Call(w->function, args, kwargs);
     torch_alone -= (unsigned)w->alone;
     if (site)
-        end_zone(site);
+        phase_end(site);
     if (w->after)
         tell(w->after, answer ? answer : Py_None, "after");
     return answer;
@@ -112,6 +112,21 @@ static PyObject *given(PyObject *o)
     return o && o != Py_None ? new_ref(o) : NULL;
 }
 
+/* The type has these as well, and would be asked before the function. */
+static void take_names(struct watched *w)
+{
+    static const char *const names[] = { "__module__", "__doc__", "__name__",
+                                         "__qualname__" };
+    w->dict = PyDict_New();
+    for (size_t i = 0; w->dict && i < sizeof names / sizeof *names; i++) {
+        PyObject *value = PyObject_GetAttrString(w->function, names[i]);
+        if (value)
+            (void)PyDict_SetItemString(w->dict, names[i], value);
+        Py_XDECREF(value);
+        PyErr_Clear();
+    }
+}
+
 static PyObject *watched_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = { "function", "zone", "before", "after", "alone", NULL };
@@ -129,6 +144,7 @@ static PyObject *watched_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     w->site = site;
     w->function = new_ref(function);
+    take_names(w);
     w->before = given(before);
     w->after = given(after);
     w->alone = alone;

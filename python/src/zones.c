@@ -292,6 +292,30 @@ struct sonde_site *site_from(PyObject *zone_or_name)
 
 /* ---- Switches -------------------------------------------------------------------- */
 
+/* ---- Sites that are no Zone objects ---- */
+
+/* Those of the torch layer; beyond these many, phases are not switched. */
+static struct sonde_site *layer_sites[256];
+static size_t layer_site_count;
+
+static void switch_site(struct sonde_site *site)
+{
+    sonde_site_enable(site, !(phases_off & 1u << (site->phase & 31)));
+}
+
+struct sonde_site *layer_site(const char *name, int phase, const char *component)
+{
+    struct sonde_site *site = sonde_site_named(name, phase, component, NULL, NULL);
+    size_t i = 0;
+    while (i < layer_site_count && layer_sites[i] != site)
+        i++;
+    if (i == layer_site_count && site && i < 256)
+        layer_sites[layer_site_count++] = site;
+    if (site && phases_set & 1u << (phase & 31))
+        switch_site(site);
+    return site;
+}
+
 /* _set_phases(bits): phases whose bit is set are not recorded. */
 PyObject *py_set_phases(PyObject *module, PyObject *args)
 {
@@ -307,8 +331,11 @@ PyObject *py_set_phases(PyObject *module, PyObject *args)
         struct sonde_site *site = ((struct zone *)zone)->site;
         if (changed &
             1u << (site->phase & 31)) /* others keep what enable() gave them */
-            sonde_site_enable(site, !(phases_off & 1u << (site->phase & 31)));
+            switch_site(site);
     }
+    for (size_t i = 0; i < layer_site_count; i++)
+        if (changed & 1u << (layer_sites[i]->phase & 31))
+            switch_site(layer_sites[i]);
     return new_none();
 }
 

@@ -163,3 +163,9 @@ double distribution_quantile(const struct distribution *d, double q)
     }
     return fmin(fmax(value, d->min), d->max);
 }
+
+double distribution_middle(const struct distribution *d, size_t index)
+{
+    assert(index < d->bucket_count);
+    return grid_middle(d->buckets[index].key);
+}

@@ -46,5 +46,7 @@ double distribution_std(const struct distribution *d);
 /* The value at rank ⌈q·n⌉, within 1 %, inside min … max; NaN when empty. Only
  * after distribution_settle(). */
 double distribution_quantile(const struct distribution *d, double q);
+/* The middle of buckets[index], in nanoseconds. */
+double distribution_middle(const struct distribution *d, size_t index);
 
 #endif

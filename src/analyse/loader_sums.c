@@ -161,8 +161,9 @@ void loader_finish_sums(struct loader *l)
 {
     const double looked = (double)l->sample.d.count;
     const double samples_s = loader_times_total_s(&l->sample);
-    const double scale = looked > 0 && (double)l->samples > looked && !l->sample.every
-                             ? (double)l->samples / looked
+    const double scale = looked > 0 && (double)l->made_samples > looked &&
+                                 !l->sample.every
+                             ? (double)l->made_samples / looked
                              : 1;
     for (size_t i = 0; i < l->transform_count; i++) {
         struct loader_transform *t = &l->transforms[i];

@@ -159,6 +159,7 @@ static struct loader_epoch epoch_from(const struct loader_reading *g,
         .iter_s = seconds(g, row->start, row->iter_done),
         .first_batch_s = seconds(g, row->start, row->first_batch),
         .wait_s = (double)row->fetch_ticks * g->ns_per_tick / 1e9,
+        .end_s = row->exhausted ? (double)row->end_ticks * g->ns_per_tick / 1e9 : NAN,
         .duration_s = seconds(g, row->start, row->ended ? row->ended : row->last),
         .batches = row->batches,
         .exhausted = row->exhausted,
@@ -396,8 +397,11 @@ static void finish(struct loader_reading *g, struct loader *l)
 {
     const struct step_stats *steps = &g->report->steps;
     const double consumed_s = loader_times_total_s(&l->consume);
-    if (l->made_samples && l->num_workers)
+    /* Of an iterable only those who made its last batch know how many were in it. */
+    if (l->iterable && l->made_samples && l->made_samples < l->samples)
         l->samples = l->made_samples;
+    if (!l->num_workers)
+        l->made_samples = l->samples;
     loader_finish_sums(l);
     loader_finish_batches(l);
     l->wait_share = l->wait_s + consumed_s > 0 ? l->wait_s / (l->wait_s + consumed_s)

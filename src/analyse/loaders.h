@@ -67,6 +67,7 @@ struct loader_epoch {
     double iter_s;        /* inside iter(loader): starting the workers */
     double first_batch_s; /* from iter(loader) to the first batch; NaN: none came */
     double wait_s;        /* inside next(), the first batch too */
+    double end_s;         /* inside the next() that found the end: stopping workers */
     double duration_s;    /* until it was exhausted or dropped, or the last sign */
     uint64_t batches;
     bool exhausted; /* false: left in the middle, or the run ended */
@@ -124,8 +125,9 @@ struct loader {
     bool in_order; /* batches come in the order of their indices */
     double timeout_s;
 
-    uint64_t batches, samples, epochs;
-    uint64_t bytes;                  /* of all batches, tensors and arrays in them */
+    uint64_t batches, samples, epochs; /* that the program got, … */
+    uint64_t made_samples; /* … and that were made: more when a loop is left early */
+    uint64_t bytes;        /* of all batches, tensors and arrays in them */
     struct distribution batch_bytes; /* bytes, not ns; count 0 unknown */
     struct distribution batch_samples;
 
@@ -177,7 +179,6 @@ struct loader {
 
     /* While reading. */
     size_t transform_cap, worker_cap, epoch_cap, slowest_cap, recent_cap;
-    uint64_t made_samples;
 };
 
 struct loader_report {

@@ -2,6 +2,7 @@
 #include "analyse/phases.h"
 
 #include <math.h>
+#include <string.h>
 
 unsigned phase_main_root(const struct trace *trace)
 {
@@ -44,6 +45,31 @@ static void add_lane(struct phase_split *s, const struct trace *trace,
     }
 }
 
+int phase_of_device_counter(const char *name)
+{
+    static const char prefix[] = "device_s:";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return SONDE_NO_PHASE;
+    for (int p = 1; p < SONDE_PHASE_COUNT; p++)
+        if (strcmp(name + sizeof prefix - 1, sonde_phase_name(p)) == 0)
+            return p;
+    return SONDE_NO_PHASE;
+}
+
+static void add_device(struct phase_split *s, const struct trace *trace)
+{
+    for (unsigned i = 0; i < trace_value_count(trace); i++) {
+        const struct trace_value *v = trace_value(trace, i);
+        const int phase = v && v->kind == VALUE_COUNTER
+                              ? phase_of_device_counter(v->name)
+                              : SONDE_NO_PHASE;
+        if (phase && v->sum >= 0) {
+            s->has_device = true;
+            s->device_s[phase] += v->sum;
+        }
+    }
+}
+
 void phase_split_read(const struct trace *trace, const struct tree *tree,
                       struct phase_split *ret_split)
 {
@@ -52,6 +78,7 @@ void phase_split_read(const struct trace *trace, const struct tree *tree,
     if (root != TRACE_NO_NODE) {
         s.has_main = true;
         add_lane(&s, trace, tree, root);
+        add_device(&s, trace);
     }
     *ret_split = s;
 }

@@ -21,6 +21,8 @@ struct phase_split {
     double total_ns[SONDE_PHASE_COUNT]; /* [SONDE_NO_PHASE] is always 0 */
     double share[SONDE_PHASE_COUNT];
     uint64_t count[SONDE_PHASE_COUNT]; /* times the phase was entered */
+    bool has_device;                   /* the GPU's time was measured */
+    double device_s[SONDE_PHASE_COUNT];
 };
 
 /* The root of the main thread's zones; TRACE_NO_NODE when it recorded nothing. */
@@ -29,6 +31,10 @@ unsigned phase_main_root(const struct trace *trace);
 /* The zones of the main thread by phase; shares come with phase_split_close(). */
 void phase_split_read(const struct trace *trace, const struct tree *tree,
                       struct phase_split *ret_split);
+/* What a counter of this name (recorded by python/src/device.c) is the time of: a phase;
+ * 0 for other counters. */
+int phase_of_device_counter(const char *name);
+
 /* Enters the time outside zones and computes shares. wall_ns: from the start of the
  * process to its end; when zones took longer (clocks, damage), they count. */
 void phase_split_close(struct phase_split *split, double wall_ns);

@@ -40,7 +40,7 @@ size_t python_provenance(struct report *r, struct provenance *ret_rows, size_t r
 {
     const struct py_layer *l = &r->layer;
     size_t n = 0;
-    if (room < 5)
+    if (room < 6)
         return 0;
     if (l->present)
         ret_rows[n++] = (struct provenance){ "python.layer", MEASURED, layer_method(r),
@@ -56,6 +56,14 @@ size_t python_provenance(struct report *r, struct provenance *ret_rows, size_t r
             "ranges (record_function)",
             ""
         };
+    ret_rows[n++] = (struct provenance){
+        "phases.device_s", r->phases.has_device ? MEASURED : UNAVAILABLE,
+        r->phases.has_device
+            ? "CUDA events recorded where phases begin and end, read later, never "
+              "waited for; idle time of the device within a phase included"
+            : "no phase of a torch program on a GPU was seen",
+        r->phases.has_device ? "0.5 µs" : ""
+    };
     const bool counted = r->optimizer_steps > 0;
     ret_rows[n++] = (struct provenance){
         "optimizer_steps", counted ? MEASURED : UNAVAILABLE,

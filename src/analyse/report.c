@@ -152,7 +152,8 @@ static int add_run_values(struct report *r, const struct trace *trace)
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < trace_value_count(trace); i++) {
         const struct trace_value *v = trace_value(trace, i);
-        if (!v || v->kind == VALUE_ZONE)
+        if (!v || v->kind == VALUE_ZONE ||
+            (v->kind == VALUE_COUNTER && phase_of_device_counter(v->name)))
             continue;
         rc = op_value_merge(v->kind == VALUE_METRIC ? &r->metrics : &r->counters,
                             &r->arena, v);

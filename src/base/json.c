@@ -65,11 +65,13 @@ int json_finish(struct json_writer *w)
     return rc;
 }
 
-void json_abandon(struct json_writer *w)
+int json_abandon(struct json_writer *w)
 {
-    buf_release(&w->own);
+    const int rc = w->error < 0 ? w->error : w->out->error;
     w->depth = 0;
     w->after_key = false;
+    buf_release(&w->own);
+    return rc < 0 ? rc : -ECANCELED;
 }
 
 void json_newline(struct json_writer *w)
@@ -220,8 +222,15 @@ static void emit_escaped(struct json_writer *w, unsigned char c)
     emit_text(w, escape);
 }
 
+static bool needs_escape(const struct json_writer *w, unsigned char c)
+{
+    if (c < 0x20 || c == '"' || c == '\\')
+        return true;
+    return w->html && (c == '<' || c == '>' || c == '&');
+}
+
 /* Plain characters go out in runs; the loop only stops for what needs care. */
-static void emit_string(struct json_writer *w, const char *text, size_t len)
+static void emit_quoted(struct json_writer *w, const char *text, size_t len)
 {
     const unsigned char *p = (const unsigned char *)text;
     size_t start = 0;
@@ -230,7 +239,7 @@ static void emit_string(struct json_writer *w, const char *text, size_t len)
     emit_text(w, "\"");
     while (i < len) {
         const size_t n = utf8_length(p + i, len - i);
-        const bool plain = n > 0 && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\';
+        const bool plain = n > 0 && !needs_escape(w, p[i]);
         if (plain && i - start < PIECE) {
             i += n;
             continue;
@@ -248,6 +257,24 @@ static void emit_string(struct json_writer *w, const char *text, size_t len)
     }
     emit(w, text + start, i - start);
     emit_text(w, "\"");
+}
+
+/* A veil wants whole texts: the copy ends at the first NUL, as all ours do. */
+static void emit_string(struct json_writer *w, const char *text, size_t len)
+{
+    struct buf plain = BUF_INIT;
+    struct buf shown = BUF_INIT;
+    if (!w->veil) {
+        emit_quoted(w, text, len);
+        return;
+    }
+    buf_append(&plain, text, len);
+    w->veil->text(w->veil->arg, plain.data, &shown);
+    if (plain.error < 0 || shown.error < 0)
+        w->error = w->error < 0 ? w->error : -ENOMEM;
+    emit_quoted(w, shown.data, shown.len);
+    buf_release(&plain);
+    buf_release(&shown);
 }
 
 void json_key(struct json_writer *w, const char *key)

@@ -32,6 +32,13 @@ enum { JSON_MAX_DEPTH = 64 };
 
 enum json_style { JSON_STYLE_COMPACT, JSON_STYLE_PRETTY };
 
+/* Sees every string before it is written, keys included, and appends what may be shown
+ * (present/html). */
+struct json_veil {
+    void (*text)(void *arg, const char *text, struct buf *out);
+    void *arg;
+};
+
 struct json_writer {
     struct buf *out; /* the caller's buffer, or `own` in front of `file` */
     struct buf own;
@@ -42,6 +49,10 @@ struct json_writer {
     int error;
     uint64_t in_object; /* bit d: the container at depth d + 1 is an object */
     uint64_t has_items; /* bit d: that container is not empty */
+    /* Set by the caller after json_init_…(): */
+    bool html;                    /* may stand inside <script>: no <, > or & */
+    const struct json_veil *veil; /* borrowed; NULL: strings as they are */
+    bool brief; /* for those who write lists: the first rows will do */
 };
 
 /* The sink is borrowed until json_finish(). With a buffer, text is appended. */
@@ -52,8 +63,9 @@ void json_init_file(struct json_writer *w, FILE *file, enum json_style style);
  * memory. The FILE stays open. Returns 0 or the first error. */
 int json_finish(struct json_writer *w);
 
-/* Frees the writer's memory in the middle of a document that nobody will want. */
-void json_abandon(struct json_writer *w);
+/* Gives up in the middle of a document: frees the writer's memory. Returns the first
+ * error, −ECANCELED without one. */
+int json_abandon(struct json_writer *w);
 
 void json_object_begin(struct json_writer *w);
 void json_object_end(struct json_writer *w);

@@ -21,13 +21,21 @@ int cmd_compare(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_flops(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_plot(int argc, char **argv);
+int cmd_log(int argc, char **argv);
+int cmd_model(int argc, char **argv);
 int cmd_recover(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
+int cmd_scale(int argc, char **argv);
+int cmd_search(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_store(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_trends(int argc, char **argv);
 
 /* One line on stderr, "sonde: " before it and a newline behind. */
 void cli_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

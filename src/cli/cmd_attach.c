@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <sonde/sonde.h>
@@ -14,14 +15,21 @@
 #include "cli/options.h"
 #include "cli/rules.h"
 #include "launch/attach.h"
+#include "launch/companion.h"
 #include "present/report/report.h"
 #include "store/list.h"
 
 struct attach_options {
     const char *output, *name;
-    uint64_t duration_ns, max_trace;
+    const char *session, *monitors;
+    uint64_t duration_ns, max_trace, interval_ns, rate_hz;
     bool quiet, full, json, no_redact;
 };
+
+/* --rate was not given. */
+#define RATE_DEFAULT UINT64_MAX
+static const uint64_t RATE_MOST = 10000;
+static const uint64_t MIN_INTERVAL_NS = 10000000, MAX_INTERVAL_NS = 3600000000000;
 
 #define FIELD(name) offsetof(struct attach_options, name)
 
@@ -36,6 +44,18 @@ static const struct option options[] = {
     { "max-trace", 0, OPTION_SIZE, FIELD(max_trace), .value = "SIZE",
       .help = "most disk space the run may take (default 1GiB)",
       .env = "SONDE_MAX_TRACE" },
+    { "interval", 0, OPTION_SECONDS, FIELD(interval_ns), .value = "DURATION",
+      .help = "time between readings of the monitors, 10ms to 1h (default 1s)",
+      .env = "SONDE_INTERVAL" },
+    { "monitors", 0, OPTION_TEXT, FIELD(monitors), .value = "LIST",
+      .help = "only these (comma between), or none: cpu, mem, disk, cgroup, pressure, "
+              "net, temp, power, nvml, nvml_energy" },
+    { "rate", 0, OPTION_COUNT, FIELD(rate_hz), .value = "HZ",
+      .help = "looks at Python stacks per second, 0 for none (default 100)",
+      .env = "SONDE_RATE" },
+    { "session", 0, OPTION_TEXT, FIELD(session), .value = "DIR",
+      .help = "for sonde.session: watch in the background, into its run DIR, until "
+              "standard input ends" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "print nothing",
       .env = "SONDE_QUIET" },
     { "full", 0, OPTION_FLAG, FIELD(full), .help = "the long report" },
@@ -97,6 +117,34 @@ static int print_report(const struct attach_options *o, const char *dir)
     return rc < 0 || fflush(stdout) != 0 ? CLI_FAILED : CLI_GOOD;
 }
 
+static struct capture_options captures_of(const struct attach_options *o)
+{
+    return (struct capture_options){
+        .no_preload = true,
+        .no_stacks = o->rate_hz == 0,
+        .rate_hz = o->rate_hz == RATE_DEFAULT ? 0 : (unsigned)o->rate_hz,
+        .interval_ns = o->interval_ns,
+        .no_monitors = o->monitors && strcmp(o->monitors, "none") == 0,
+        .monitors = o->monitors,
+    };
+}
+
+/* Beside a session of the process: into its run, not a run of our own. */
+static int accompany(const struct attach_options *o, pid_t pid, const char *word)
+{
+    struct companion_options companion = { .dir = o->session,
+                                           .pid = pid,
+                                           .capture = captures_of(o) };
+    companion.capture.no_native = true; /* threads that run already are not sampled */
+    const int rc = companion_run(&companion);
+    if (rc == -ESRCH)
+        return say_no_target(word, rc);
+    if (rc < 0)
+        cli_error("cannot watch beside the session in '%s': %s", o->session,
+                  error_text(rc));
+    return rc < 0 ? CLI_FAILED : CLI_GOOD;
+}
+
 static int watch(const struct attach_options *o, const struct attach_target *target)
 {
     const struct launch_options launch_options = {
@@ -110,7 +158,7 @@ static int watch(const struct attach_options *o, const struct attach_target *tar
         .duration_ns = o->duration_ns,
         .redact = !o->no_redact,
         .attached = true,
-        .capture = { .no_preload = true },
+        .capture = captures_of(o),
     };
     struct launch launch;
     int rc = launch_prepare(&launch, &launch_options);
@@ -135,7 +183,7 @@ static int watch(const struct attach_options *o, const struct attach_target *tar
 
 int cmd_attach(int argc, char **argv)
 {
-    struct attach_options o = { 0 };
+    struct attach_options o = { .rate_hz = RATE_DEFAULT };
     struct attach_target target;
     uint64_t pid;
     int status;
@@ -145,6 +193,16 @@ int cmd_attach(int argc, char **argv)
         return options_fail(&command, "give the number of one process");
     if (parse_uint(argv[1], &pid) < 0 || pid == 0 || pid > INT32_MAX)
         return options_fail(&command, "'%s' is no process number", argv[1]);
+    if (o.interval_ns &&
+        (o.interval_ns < MIN_INTERVAL_NS || o.interval_ns > MAX_INTERVAL_NS))
+        return options_fail(&command, "--interval wants 10ms to 1h");
+    if (o.rate_hz != RATE_DEFAULT && o.rate_hz > RATE_MOST)
+        return options_fail(&command, "--rate wants at most 10000");
+    if (o.monitors && strcmp(o.monitors, "none") != 0 &&
+        !capture_monitors_exist(o.monitors))
+        return options_fail(&command, "--monitors: not all of '%s' exist", o.monitors);
+    if (o.session)
+        return accompany(&o, (pid_t)pid, argv[1]);
     int rc = attach_target_find((pid_t)pid, &target);
     if (rc < 0)
         return say_no_target(argv[1], rc);

@@ -22,7 +22,7 @@
 
 struct export_options {
     const char *format, *output, *what;
-    bool list, quiet;
+    bool list, quiet, unredacted;
 };
 
 #define FIELD(name) offsetof(struct export_options, name)
@@ -35,6 +35,8 @@ static const struct option options[] = {
     { "what", 'w', OPTION_TEXT, FIELD(what), .value = "WHAT",
       .help = "which part, where a format fits several: zones, stacks, python, "
               "allocations, monitors, alloc-events, io-events" },
+    { "unredacted", 0, OPTION_FLAG, FIELD(unredacted),
+      .help = "leave names of users, homes and hosts and secrets in a bundle" },
     { "list", 0, OPTION_FLAG, FIELD(list),
       .help = "name the formats and what each can hold" },
     { "quiet", 'q', OPTION_FLAG, FIELD(quiet), .help = "do not say what was written",
@@ -47,10 +49,11 @@ static const struct command command = {
     .summary = "a run's timeline for other tools",
     .options = options,
     .option_count = sizeof options / sizeof *options,
-    .more =
-        "RUN defaults to @last. To look at a timeline:\n"
-        "  sonde export --format chrome -o trace.json    then open it in\n"
-        "  https://ui.perfetto.dev (it stays in your browser) or chrome://tracing\n",
+    .more = "RUN defaults to @last. To look at a timeline:\n"
+            "  sonde export --format chrome -o trace.json    then open it in\n"
+            "  https://ui.perfetto.dev (it stays in your browser) or chrome://tracing\n"
+            "To hand a run to somebody else:\n"
+            "  sonde export --format bundle -o run.tgz       sonde report run.tgz\n",
 };
 
 /* Forms of the report under the names of exporters. */
@@ -61,6 +64,7 @@ static const struct {
 } report_formats[] = {
     { "json", REPORT_JSON, "the report (sonde.report/1)" },
     { "csv", REPORT_CSV, "the report's operations" },
+    { "markdown", REPORT_MARKDOWN, "the report, for pull requests and wikis" },
 };
 enum { REPORT_FORMATS = sizeof report_formats / sizeof *report_formats };
 
@@ -157,7 +161,9 @@ static const char *missing_words(enum export_what what)
 static void say_what_was_written(const struct export_totals *t, const char *path)
 {
     char zones[HUMAN_LEN], left[HUMAN_LEN];
-    if (t->rows && !t->zones)
+    if (t->files)
+        cli_error("%s files of the run in '%s'", human_count(zones, t->files), path);
+    else if (t->rows && !t->zones)
         cli_error("%s rows in '%s'", human_count(zones, t->rows), path);
     else if (t->samples)
         cli_error("%s samples of stacks in '%s'", human_count(zones, t->samples), path);
@@ -176,8 +182,8 @@ static void say_what_was_written(const struct export_totals *t, const char *path
         cli_error("%s events had found no room while they were recorded",
                   human_count(left, t->lost));
     if (t->unreadable)
-        cli_error("%u trace%s could not be read", t->unreadable,
-                  t->unreadable == 1 ? "" : "s");
+        cli_error("%u file%s could not be read and %s left out", t->unreadable,
+                  t->unreadable == 1 ? "" : "s", t->unreadable == 1 ? "was" : "were");
 }
 
 /* ---- Progress --------------------------------------------------------------------------- */
@@ -226,12 +232,21 @@ static int write_timeline(const struct exporter *exporter, enum export_what what
         .run = run,
         .out = out.file,
         .what = what,
+        .unredacted = o->unredacted,
         .progress = out.path && !o->quiet && isatty(STDERR_FILENO) ? show_progress
                                                                    : NULL,
         .progress_arg = &progress,
     };
     const int rc = exporter->write(&job, &totals);
     clear_progress(&progress);
+    if (rc == SONDE_E_BUSY || rc == SONDE_E_UNSUPPORTED) {
+        cli_error("cannot export '%s' as %s: %s", run->dir, exporter->name,
+                  rc == SONDE_E_BUSY
+                      ? "it goes on (wait for its end)"
+                      : "give the run's directory, not one of its traces");
+        output_cancel(&out);
+        return CLI_FAILED;
+    }
     if (rc == SONDE_E_NOTFOUND) {
         cli_error("cannot export %s of '%s': %s", export_what_names[what], run->dir,
                   missing_words(what));
@@ -288,6 +303,10 @@ int cmd_export(int argc, char **argv)
     const enum export_what what = exporter ? find_what(exporter, o.what) : EXPORT_ALL;
     if (what == EXPORT_WHATS)
         return CLI_FAILED;
+    if (exporter && exporter->binary && isatty(STDOUT_FILENO) &&
+        (!o.output || strcmp(o.output, "-") == 0))
+        return options_fail(&command, "%s is not for a terminal: give -o FILE",
+                            o.format);
     if (!o.output && exporter && isatty(STDOUT_FILENO))
         return options_fail(&command,
                             "a timeline is long: give -o FILE, or -o - to see "

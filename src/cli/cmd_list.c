@@ -1,4 +1,5 @@
 /* cmd_list.c: `sonde list`: the runs kept here, newest first. */
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "base/human.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/keep.h"
 #include "cli/options.h"
 #include "trace/runfile.h"
 #include "base/signame.h"
@@ -33,7 +35,7 @@ static const struct option options[] = {
     { "limit", 'n', OPTION_COUNT, FIELD(limit), .value = "N",
       .help = "at most N runs (default 20)" },
     { "all", 'a', OPTION_FLAG, FIELD(all),
-      .help = "every run, also trials and parts of others" },
+      .help = "every run and logged experiment, also trials and parts of others" },
 };
 
 static const struct command command = {
@@ -210,7 +212,7 @@ static void put_run(struct json_writer *w, const struct run_row *row)
         json_put_string(w, row->meta.command[i]);
     json_array_end(w);
     put_text(w, "parent_run", row->meta.parent_run);
-    put_text(w, "directory", row->dir);
+    put_text(w, "directory", row->dir); /* null: only the store remembers it */
     json_object_end(w);
 }
 
@@ -228,6 +230,29 @@ static int print_json(const struct run_list *list, const struct list_options *o)
     json_array_end(&w);
     json_newline(&w);
     return json_finish(&w);
+}
+
+/* ---- What only the store remembers ------------------------------------------------ */
+
+static int add_remembered(void *arg, const struct experiment *e)
+{
+    return run_list_add(arg, e);
+}
+
+/* Runs whose directories made way, and with --all what was logged. Without a store, or
+ * with a damaged one, the directories are the list. */
+static void add_from_store(struct run_list *list, const struct list_options *o)
+{
+    struct store *store = NULL;
+    struct buf why = BUF_INIT;
+    int rc = store_open(store_directory(), 0, &store, &why);
+    if (rc == 0)
+        rc = store_recent(store, o->all, o->limit, add_remembered, list);
+    if (rc < 0 && rc != -ENOENT && rc != SONDE_E_UNSUPPORTED)
+        cli_error("%s", why.len ? why.data : error_text(rc));
+    store_close(store);
+    run_list_sort(list);
+    buf_release(&why);
 }
 
 int cmd_list(int argc, char **argv)
@@ -249,6 +274,7 @@ int cmd_list(int argc, char **argv)
                   error_text(rc));
         return CLI_FAILED;
     }
+    add_from_store(&list, &o);
     rc = o.json ? print_json(&list, &o) : print_text(&list, &o);
     run_list_release(&list);
     return rc < 0 ? CLI_FAILED : CLI_GOOD;

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/report_html.h"
 #include "cli/rules.h"
 #include "cli/runs.h"
 #include "present/report/report.h"
@@ -20,12 +21,13 @@ struct report_options {
     struct option_list what_if;
     int fail_on; /* index in `severities`; 0: never */
     int format;  /* enum report_format */
-    bool json, full, no_color;
+    bool json, full, no_color, unredacted;
     uint64_t min_time_ns, depth, width;
 };
 
 static const char *const formats[] = {
-    [REPORT_TEXT] = "text", [REPORT_JSON] = "json", [REPORT_CSV] = "csv", NULL
+    [REPORT_TEXT] = "text", [REPORT_JSON] = "json",         [REPORT_CSV] = "csv",
+    [REPORT_HTML] = "html", [REPORT_MARKDOWN] = "markdown", NULL
 };
 
 static const char *const severities[] = { "never", "low",      "medium",
@@ -35,8 +37,9 @@ static const char *const severities[] = { "never", "low",      "medium",
 
 static const struct option options[] = {
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
-      .help = "text, json, or csv (the operations)", .env = "SONDE_FORMAT",
-      .choices = formats },
+      .help = "text, json, csv (the operations), markdown, or html (one page with "
+              "everything)",
+      .env = "SONDE_FORMAT", .choices = formats },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
       .help = "write to FILE" },
@@ -55,16 +58,21 @@ static const struct option options[] = {
       .help = "sum up operations nested deeper than N" },
     { "width", 0, OPTION_COUNT, FIELD(width), .value = "N",
       .help = "columns, 60 to 200 (default: the terminal's)" },
+    { "unredacted", 0, OPTION_FLAG, FIELD(unredacted),
+      .help = "html: with home folders, names of people and machines, and what looks "
+              "like a secret" },
     { "no-color", 0, OPTION_FLAG, FIELD(no_color), .help = "no colour on a terminal" },
 };
 
 static const struct command command = {
     .verb = "report",
-    .usage = "[options] [RUN]",
+    .usage = "[options] [RUN…]",
     .summary = "where the time of a run went",
     .options = options,
     .option_count = sizeof options / sizeof *options,
-    .more = "RUN defaults to @last. The JSON follows schema sonde.report/1.\n",
+    .more = "RUN defaults to @last. The JSON follows schema sonde.report/1.\n"
+            "Several runs make one page that compares them:\n"
+            "  sonde report @1 @0 --format html -o both.html\n",
 };
 
 static void make_style(const struct report_options *o, const char *ref,
@@ -124,8 +132,11 @@ int cmd_report(int argc, char **argv)
     struct report *report = NULL;
     const char *ref;
     int status;
-    if (!options_parse(&command, &argc, argv, &o, &status) ||
-        !cli_run_argument(&command, argc, argv, &ref, &status))
+    if (!options_parse(&command, &argc, argv, &o, &status))
+        return status;
+    if (o.format == REPORT_HTML && !o.json)
+        return report_html(&command, argc, argv, o.output, !o.unredacted);
+    if (!cli_run_argument(&command, argc, argv, &ref, &status))
         return status;
     struct thresholds thresholds;
     if (!cli_thresholds(o.rules, &thresholds) || !cli_run_open(ref, &run))

@@ -2,7 +2,8 @@
  *
  * Whatever happens to Sonde, the program runs: when no run directory can be made, or
  * no second process, we become the program. Everything we print goes to stderr and
- * comes before the program starts or after it has ended.
+ * comes before the program starts or after it has ended; on a terminal one line of its
+ * own tells how it goes (status.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,8 +21,10 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/keep.h"
 #include "cli/options.h"
 #include "cli/rules.h"
+#include "cli/status.h"
 #include "launch/capture_alerts.h"
 #include "launch/launch.h"
 #include "present/report/report.h"
@@ -46,7 +49,7 @@ struct run_options {
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io", "stacks" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
-        no_sites, no_hang, no_energy, no_python;
+        no_sites, no_hang, no_energy, no_python, no_status;
     struct option_list alerts;
     const char *grid;
 };
@@ -138,6 +141,9 @@ static const struct option options[] = {
       .env = "SONDE_QUIET" },
     { "no-report", 0, OPTION_FLAG, FIELD(no_report),
       .help = "no report at the end, only messages" },
+    { "no-status", 0, OPTION_FLAG, FIELD(no_status),
+      .help = "no line that tells how it goes, on a terminal",
+      .env = "SONDE_NO_STATUS" },
     { "full", 0, OPTION_FLAG, FIELD(full), .help = "the long report" },
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
       .help = "form of the report", .env = "SONDE_FORMAT", .choices = formats },
@@ -235,7 +241,7 @@ static void allow_interrupts(void)
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static void print_report(const struct run_options *o, const char *dir)
+static void print_report(const struct run_options *o, const struct report *report)
 {
     static char buffer[1 << 16]; /* stderr writes byte by byte of its own accord */
     struct report_style style = {
@@ -249,10 +255,32 @@ static void print_report(const struct run_options *o, const char *dir)
         style.thresholds = &thresholds;
     style.store = store_directory();
     (void)setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
-    const int rc = report_run_to_stream(dir, &style, stderr);
+    const int rc = report_print(report, &style, stderr);
     if (rc < 0)
-        cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc), dir);
+        cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc),
+                  report->run->dir);
     (void)fflush(stderr);
+}
+
+/* One analysis for the reader and for the store. Nobody waits for a report that nobody
+ * reads: the store then gets what run.json says, and the rest when it is next asked. */
+static void report_and_keep(const struct run_options *o, const char *dir)
+{
+    struct run *run = NULL;
+    struct report *report = NULL;
+    if (!o->quiet && !o->no_report) {
+        int rc = run_open(dir, &run);
+        if (rc == 0)
+            rc = report_build(run, &report);
+        if (rc == 0)
+            print_report(o, report);
+        else
+            cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc),
+                      dir);
+    }
+    keep_after_run(dir, report, o->quiet);
+    report_free(report);
+    run_free(run);
 }
 
 /* ---- The verb ----------------------------------------------------------------- */
@@ -381,7 +409,12 @@ static int profile(const struct run_options *o, int argc, char **argv)
 {
     struct launch_options launch_options;
     struct launch launch;
+    struct status_line status;
+    const struct launch_watcher watcher = { status_line_tick, status_line_hide,
+                                            &status };
     set_launch_options(&launch_options, o, argc, argv);
+    if (!o->quiet && !o->no_status && status_line_init(&status, STDERR_FILENO))
+        launch_options.watcher = &watcher;
     int rc = launch_prepare(&launch, &launch_options);
     if (rc == -ENOTEMPTY)
         return options_fail(&command, "the output directory '%s' is not empty",
@@ -396,14 +429,15 @@ static int profile(const struct run_options *o, int argc, char **argv)
         return no_exec ? say_not_executed(argv[0], rc) : run_unprofiled(o, rc, argv);
     }
     launch_follow(&launch);
+    if (launch_options.watcher)
+        status_line_release(&status);
     program_status = launch.child.status;
     rc = launch_finish(&launch);
     if (rc < 0 && !o->quiet)
         cli_error("cannot write run.json in '%s': %s (sonde recover @last)",
                   launch.dir.path, error_text(rc));
     allow_interrupts();
-    if (!o->quiet && !o->no_report)
-        print_report(o, launch.dir.path);
+    report_and_keep(o, launch.dir.path);
     launch_release(&launch);
     return end_like_program();
 }

@@ -1,20 +1,25 @@
 /* cmd_show.c: `sonde show`: what a run consists of: its metadata, processes, files,
  * clock, and what was lost. Where the time went is `sonde report`. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "analyse/report.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/human.h"
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/runs.h"
+#include "store/list.h"
+#include "store/store.h"
 #include "trace/runfile.h"
 #include "base/signame.h"
 #include "present/report/page.h"
@@ -291,6 +296,101 @@ static int print_json(const struct report *r)
     return json_finish(&w);
 }
 
+/* ---- What only the store remembers ------------------------------------------------ */
+
+static int put_fact(void *arg, const char *key, size_t len, const struct value *value)
+{
+    struct page *page = arg;
+    struct buf text = BUF_INIT;
+    if (value->type == VALUE_TEXT)
+        buf_append(&text, value->text, value->len);
+    else
+        value_write(&text, value);
+    put_line(page, "", "%.*s = %s", (int)len, key, text.data);
+    buf_release(&text);
+    return 0;
+}
+
+static void put_experiment(struct page *page, const struct experiment *e)
+{
+    char time[ISO_TIME_LEN];
+    struct arena arena = ARENA_INIT;
+    put_line(page, e->kind, "%s%s%s", e->id, e->name ? "  " : "",
+             e->name ? e->name : "");
+    if (e->command)
+        put_line(page, "command", "%s", e->command);
+    if (e->document)
+        put_line(page, "document", "%s", e->document);
+    if (e->started_ns)
+        put_line(page, "started", "%s", iso_time(e->started_ns, time));
+    if (e->exit_code >= 0)
+        put_line(page, "ended", "exit %d", e->exit_code);
+    for (int i = 0; i < CORE_FIELDS; i++)
+        if (isfinite(e->core[i]))
+            put_line(page, "", "%s = %.9g", core_names[i], e->core[i]);
+    for (int kind = 0; kind < FACT_KINDS; kind++)
+        if (e->facts[kind]) {
+            put_line(page, fact_kind_names[kind], " ");
+            (void)facts_each(e->facts[kind], e->facts_len[kind], &arena, put_fact,
+                             page);
+        }
+    if (e->series)
+        put_line(page, "series", "%s", e->series);
+    if (strcmp(e->kind, "log") != 0)
+        put_line(page, "notes", "its directory is gone; the store keeps this%s",
+                 e->profile ? " and its report (sonde show --json)" : "");
+    arena_release(&arena);
+}
+
+static int print_experiment(const struct experiment *e, bool json)
+{
+    struct buf line = BUF_INIT;
+    struct page page;
+    int rc = 0;
+    if (json) {
+        experiment_write(&line, e);
+        if (e->profile && line.len && line.error == 0) {
+            buf_truncate(&line, line.len - 1);
+            buf_printf(&line, ",\"report\":%s}", e->profile);
+        }
+        rc = line.error ? line.error : puts(line.data) < 0 ? -EIO : 0;
+    } else {
+        struct report_style style = { 0 };
+        report_style_detect(&style, STDOUT_FILENO);
+        page_init(&page, 200, false, style.unicode);
+        put_experiment(&page, e);
+        rc = page_flush(&page, stdout);
+        page_release(&page);
+    }
+    buf_release(&line);
+    return rc;
+}
+
+/* An experiment without a directory: logged, or its run made way. −ENOENT when it is
+ * not one of those. */
+static int show_remembered(const char *ref, bool json)
+{
+    struct arena arena = ARENA_INIT;
+    struct buf id = BUF_INIT;
+    struct store *store = NULL;
+    struct experiment e;
+    if (!ref || ref[0] == '@' || strchr(ref, '/') ||
+        store_open(store_directory(), 0, &store, NULL) < 0)
+        return -ENOENT;
+    int rc = store_find(store, ref, &id);
+    if (rc == 0)
+        rc = store_get(store, id.data, &arena, &e);
+    if (rc == 0)
+        rc = e.directory && path_is_dir(e.directory) ? -ENOENT
+                                                     : print_experiment(&e, json);
+    else
+        rc = -ENOENT; /* the directories may know more */
+    store_close(store);
+    buf_release(&id);
+    arena_release(&arena);
+    return rc;
+}
+
 int cmd_show(int argc, char **argv)
 {
     struct show_options o = { 0 };
@@ -301,9 +401,12 @@ int cmd_show(int argc, char **argv)
     if (!options_parse(&command, &argc, argv, &o, &status) ||
         !cli_run_argument(&command, argc, argv, &ref, &status))
         return status;
+    int rc = show_remembered(ref, o.json);
+    if (rc != -ENOENT)
+        return rc < 0 ? CLI_FAILED : CLI_GOOD;
     if (!cli_run_open(ref, &run))
         return CLI_FAILED;
-    int rc = report_build(run, &report);
+    rc = report_build(run, &report);
     if (rc < 0)
         cli_error("cannot read the run '%s': %s", run->dir, error_text(rc));
     else

@@ -5,22 +5,55 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
+#include "capture/monitor/list.h"
 #include "capture/monitor/sampler.h"
 #include "base/moment.h"
 #include "launch/capture_alerts.h"
 #include "launch/capture_list.h"
 #include "launch/family.h"
 
+enum { MONITORS_MOST = 32 };
+
 struct monitors {
     struct sampler *sampler;
     struct family *family; /* borrowed */
     struct runfile *file;
-    bool sampling; /* in the middle of a round */
+    bool sampling;                                       /* in the middle of a round */
+    const struct monitor_ops *wanted[MONITORS_MOST + 1]; /* ends with NULL */
     struct monitor_process living[FAMILY_LIVING_MAX];
 };
+
+static bool is_in(const char *list, const char *name)
+{
+    for (size_t len; *list; list += len + (list[len] == ',')) {
+        len = strcspn(list, ",");
+        if (strlen(name) == len && strncmp(list, name, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool capture_monitors_exist(const char *names)
+{
+    size_t wanted = 1, found = 0;
+    for (const char *p = names; *p; p++)
+        wanted += *p == ',';
+    for (size_t i = 0; monitor_list[i]; i++)
+        found += is_in(names, monitor_list[i]->name);
+    return found == wanted;
+}
+
+static void choose(struct monitors *m, const char *names)
+{
+    size_t count = 0;
+    for (size_t i = 0; monitor_list[i] && count < MONITORS_MOST; i++)
+        if (!names || is_in(names, monitor_list[i]->name))
+            m->wanted[count++] = monitor_list[i];
+}
 
 static int prepare(const struct capture_context *context, void **ret_state)
 {
@@ -31,6 +64,7 @@ static int prepare(const struct capture_context *context, void **ret_state)
     if (!m)
         return -ENOMEM;
     m->file = context->file;
+    choose(m, context->options->monitors);
     *ret_state = m;
     return 0;
 }
@@ -78,6 +112,7 @@ static int start(void *state, const struct capture_context *context)
         .interval_ns = context->options->interval_ns,
         .pid = (uint32_t)context->pid,
         .keep_secrets = !context->redact,
+        .list = m->wanted,
         .hooks = &alert_hooks,
     };
     return sampler_new(&sampler, &m->sampler);

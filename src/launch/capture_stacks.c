@@ -30,7 +30,7 @@ struct stacks {
 
 static unsigned rate_of(const struct capture_context *c)
 {
-    if (c->options->no_stacks)
+    if (c->options->no_stacks || c->options->no_native)
         return 0;
     if (c->options->rate_hz)
         return c->options->rate_hz;

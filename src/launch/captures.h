@@ -28,6 +28,8 @@ struct capture_options {
     const char *const *alerts;
     size_t alert_count;
     uint64_t memory_limit; /* bytes for the whole tree; 0: none */
+    bool no_native;        /* no native stacks, whatever the rate */
+    const char *monitors;  /* names of those wanted, commas between; NULL: all */
 };
 
 struct capture_context {
@@ -61,6 +63,9 @@ struct capture_ops {
     /* After finish, or without it when the program never started. */
     void (*release)(void *state);
 };
+
+/* Whether each name of the list (capture_options.monitors) is that of a monitor. */
+bool capture_monitors_exist(const char *names);
 
 enum { CAPTURES_MAX = 8 };
 struct captures {

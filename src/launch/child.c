@@ -87,6 +87,8 @@ static void note_end(struct child *child, int status)
 
 static void stop_with_program(struct child *child, int signal)
 {
+    if (child->before_stop)
+        child->before_stop(child->stop_arg);
     stop_ourselves(signal); /* returns when somebody continues us */
     forget_continue();
     int status;

@@ -25,6 +25,10 @@ struct child {
      * NULL; called once. */
     void (*before_end)(void *arg);
     void *arg;
+    /* We are about to stop along with the program: leave the terminal tidy. May be
+     * NULL. */
+    void (*before_stop)(void *arg);
+    void *stop_arg;
 };
 
 /* Waits up to timeout_us (CHILD_FOREVER: without limit) for something to happen and

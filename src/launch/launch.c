@@ -34,6 +34,7 @@ enum {
 };
 static const uint64_t DEFAULT_MAX_TRACE = 1ULL << 30;
 static const uint64_t SECOND_NS = 1000000000;
+static const uint64_t SHOW_EVERY_NS = 250000000;
 
 static const char *level_name(int level)
 {
@@ -289,6 +290,11 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     captures_start(&launch->captures, launch->child.pid);
     postmortem_start(launch->postmortem, launch->child.pid, launch->started_ns);
     launch->capture_ns = launch->watch_ns = 1;
+    if (launch->options->watcher) {
+        launch->show_ns = 1;
+        launch->child.before_stop = launch->options->watcher->hide;
+        launch->child.stop_arg = launch->options->watcher->arg;
+    }
     launch->file.pid = launch->child.pid;
     launch->file.pid_start = process_start_ticks((uint32_t)launch->child.pid);
     /* Only adoption after our death needs it: a full disk is no reason to stop, and
@@ -327,12 +333,18 @@ static void do_what_is_due(struct launch *l)
         l->capture_ns = captures_tick(&l->captures, now);
     if (reached(&l->watch_ns, now))
         l->watch_ns = postmortem_tick(l->postmortem, now, drain_steps(l->drain));
+    if (reached(&l->show_ns, now)) {
+        const struct launch_watcher *w = l->options->watcher;
+        w->tick(w->arg, l->dir.path, l->child.pid, drain_steps(l->drain));
+        l->show_ns = now + SHOW_EVERY_NS;
+    }
 }
 
 static int64_t until_next_moment_us(const struct launch *l, int64_t pause_us)
 {
     const uint64_t moments[] = { l->open_ns, l->shut_ns,    l->terminate_ns,
-                                 l->kill_ns, l->capture_ns, l->watch_ns };
+                                 l->kill_ns, l->capture_ns, l->watch_ns,
+                                 l->show_ns };
     const uint64_t now = moment_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
         if (moments[i] == 0)

@@ -45,6 +45,13 @@ struct launch_options {
     bool lossy, redact;
     bool attached; /* argv is that of a program which runs already */
     struct capture_options capture;
+    /* Somebody who shows how it goes; NULL: nobody. tick() is called a few times a
+     * second while the program runs, hide() before we stop with it (Ctrl-Z). */
+    const struct launch_watcher {
+        void (*tick)(void *arg, const char *dir, pid_t pid, uint64_t steps);
+        void (*hide)(void *arg);
+        void *arg;
+    } * watcher;
 };
 
 struct launch {
@@ -63,6 +70,7 @@ struct launch {
     int asked_signal;    /* that the post-mortem was told of */
     uint64_t watch_ns;   /* next tick of the post-mortem, likewise */
     uint64_t capture_ns; /* next tick of the captures, monotonic; 0: none */
+    uint64_t show_ns;    /* next tick of the watcher, likewise */
     int drain_error;     /* first failure of a pass */
     uint64_t started_ns; /* monotonic, like the moments below; 0 = none or past */
     uint64_t open_ns, shut_ns, terminate_ns, kill_ns;

@@ -36,6 +36,7 @@ static struct session {
     char steps[48]; /* "first:end", as `sonde run --steps` takes it; "" none */
     int64_t started_ns;
     uint64_t min_zone_ns, after_ns, duration_ns;
+    bool no_energy;
     struct control *control;
 } session;
 
@@ -195,6 +196,7 @@ static int write_run_json(int code)
         .after_ns = session.after_ns,
         .duration_ns = session.duration_ns,
         .steps = session.steps[0] ? session.steps : NULL,
+        .no_energy = session.no_energy,
         .lossy = session.control->flags & CONTROL_LOSSY,
         .redact = true,
     };
@@ -229,6 +231,7 @@ static void keep_options(const struct sonde_options *o)
     session.min_zone_ns = o->min_zone_ns;
     session.after_ns = o->after_ns;
     session.duration_ns = o->duration_ns;
+    session.no_energy = o->no_energy != 0;
     session.steps[0] = '\0';
     if (o->last_step)
         snprintf(session.steps, sizeof session.steps, "%" PRIu64 ":%" PRIu64,

@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "store/bundle.h"
 #include "base/parse.h"
+#include "store/experiment.h"
 #include "store/run.h"
 
 /* Enough for years of runs; beyond it the list is cut, not the memory. */
@@ -48,14 +50,14 @@ static int fill_row(struct run_list *list, const char *dir, struct run_row *row)
     return 0;
 }
 
-static int grow_rows(struct run_list *list, size_t *cap)
+static int grow_rows(struct run_list *list)
 {
-    const size_t more = *cap ? *cap * 2 : 64;
+    const size_t more = list->cap ? list->cap * 2 : 64;
     struct run_row *rows = realloc(list->rows, more * sizeof(*rows));
     if (!rows)
         return -ENOMEM;
     list->rows = rows;
-    *cap = more;
+    list->cap = more;
     return 0;
 }
 
@@ -71,7 +73,6 @@ static int newest_first(const void *a, const void *b)
 static int read_rows(struct run_list *list, const char *runs_dir)
 {
     int rc = 0;
-    size_t cap = 0;
     struct buf path = BUF_INIT;
     DIR *dir = opendir(runs_dir);
     if (!dir)
@@ -85,8 +86,8 @@ static int read_rows(struct run_list *list, const char *runs_dir)
         if (path.error == 0 && !run_is_directory(path.data))
             continue;
         rc = path.error;
-        if (rc == 0 && list->count == cap)
-            rc = grow_rows(list, &cap);
+        if (rc == 0 && list->count == list->cap)
+            rc = grow_rows(list);
         if (rc == 0)
             rc = fill_row(list, path.data, &list->rows[list->count]);
         if (rc == 0)
@@ -110,10 +111,51 @@ int run_list_read(const char *sonde_dir, struct run_list *ret_list)
         run_list_release(&list);
         return rc;
     }
-    if (list.count)
-        qsort(list.rows, list.count, sizeof(*list.rows), newest_first);
+    run_list_sort(&list);
     *ret_list = list;
     return 0;
+}
+
+void run_list_sort(struct run_list *list)
+{
+    if (list->count)
+        qsort(list->rows, list->count, sizeof(*list->rows), newest_first);
+}
+
+static const char *keep(struct run_list *list, const char *text, int *rc)
+{
+    const char *copy = arena_strdup(&list->arena, text ? text : "");
+    if (!copy)
+        *rc = -ENOMEM;
+    return copy;
+}
+
+int run_list_add(struct run_list *list, const struct experiment *e)
+{
+    int rc = list->count == list->cap ? grow_rows(list) : 0;
+    if (rc < 0)
+        return rc;
+    struct run_row row = { .dir = "", .started_ns = e->started_ns };
+    const double duration = e->core[CORE_DURATION_S];
+    run_meta_init(&row.meta);
+    row.id = row.meta.id = keep(list, e->id, &rc);
+    row.meta.name = keep(list, e->name, &rc);
+    row.meta.parent_run = keep(list, e->parent, &rc);
+    row.meta.exit.cause = keep(list, e->cause, &rc);
+    row.meta.exit.code = e->exit_code;
+    row.meta.exit.known = e->exit_code >= 0;
+    row.meta.started_ns = e->started_ns;
+    if (duration >= 0 && duration < 1e9)
+        row.meta.ended_ns = e->started_ns + (int64_t)(duration * 1e9);
+    row.top_level = !e->parent && strcmp(e->kind, "run") == 0;
+    row.meta.command = arena_alloc(&list->arena, sizeof *row.meta.command);
+    if (!row.meta.command || rc < 0)
+        return -ENOMEM;
+    row.meta.command[0] = keep(list, e->command ? e->command : e->document, &rc);
+    row.meta.command_count = 1;
+    if (rc == 0)
+        list->rows[list->count++] = row;
+    return rc;
 }
 
 void run_list_release(struct run_list *list)
@@ -243,7 +285,8 @@ static bool is_run_path(const char *ref)
     if (S_ISDIR(st.st_mode))
         return run_is_directory(ref);
     const size_t len = strlen(ref);
-    return S_ISREG(st.st_mode) && len > 6 && strcmp(ref + len - 6, ".sonde") == 0;
+    return S_ISREG(st.st_mode) &&
+           ((len > 6 && strcmp(ref + len - 6, ".sonde") == 0) || bundle_is(ref));
 }
 
 int run_resolve(const char *sonde_dir, const char *ref, struct buf *ret_path,
@@ -260,8 +303,8 @@ int run_resolve(const char *sonde_dir, const char *ref, struct buf *ret_path,
         return ret_path->error;
     }
     if (ref[0] != '@' && strchr(ref, '/')) {
-        buf_printf(ret_note, "'%s' is no run directory and no trace (see `sonde list`)",
-                   ref);
+        buf_printf(ret_note,
+                   "'%s' is no run directory, trace or bundle (see `sonde list`)", ref);
         return SONDE_E_NOTFOUND;
     }
     struct run_list list;

@@ -19,13 +19,13 @@ struct run_row {
     struct run_meta meta; /* meta.root is NULL here */
     int64_t started_ns;   /* of run.json, else the directory's change time */
     bool live;
-    bool top_level; /* no trial or part of another run */
+    bool top_level; /* no trial, no part of another run, not logged */
 };
 
 struct run_list {
     struct arena arena;
     struct run_row *rows; /* newest first */
-    size_t count;
+    size_t count, cap;
 };
 
 /* $SONDE_DIR, or ".sonde". */
@@ -34,6 +34,11 @@ const char *store_directory(void);
 /* A store without runs, or none at all, gives an empty list. */
 int run_list_read(const char *sonde_dir, struct run_list *ret_list);
 void run_list_release(struct run_list *list);
+
+/* Adds what only the store remembers: a row whose dir is "". Sort when all are there. */
+struct experiment;
+int run_list_add(struct run_list *list, const struct experiment *e);
+void run_list_sort(struct run_list *list);
 
 /* Finds the run that `ref` means (NULL: "@last"): "@0" = "@last" the newest top-level
  * run, "@1" the one before; a path to a run directory or a trace; an exact id; a name

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "store/bundle.h"
 #include "trace/control.h"
 
 /* A run of more processes than this is cut, with a note. */
@@ -190,6 +191,23 @@ static void read_meta(struct run *run)
         run_note(run, "%s", run->meta.notes[i]);
 }
 
+static int unpack(struct run *run, const char *path, const char **ret_file)
+{
+    struct buf dir = BUF_INIT;
+    int rc = bundle_unpack(path, &dir);
+    if (rc == 0) {
+        run->dir = arena_strdup(&run->arena, dir.data);
+        run->unpacked = run->dir != NULL;
+        if (!run->dir) {
+            (void)file_remove_tree(dir.data);
+            rc = -ENOMEM;
+        }
+    }
+    *ret_file = NULL;
+    buf_release(&dir);
+    return rc;
+}
+
 /* "runs/x/" → "runs/x"; a trace → its directory, with the name in ret_file. */
 static int split_path(struct run *run, const char *path, const char **ret_file)
 {
@@ -198,6 +216,8 @@ static int split_path(struct run *run, const char *path, const char **ret_file)
         return errno == ENOENT || errno == ENOTDIR ? SONDE_E_NOTFOUND : -errno;
     if (S_ISREG(st.st_mode)) {
         struct buf parent = BUF_INIT;
+        if (bundle_is(path))
+            return unpack(run, path, ret_file);
         if (!is_trace_name(path_base(path)))
             return SONDE_E_NOTFOUND;
         path_parent(&parent, path);
@@ -236,7 +256,8 @@ static int open_into(struct run *run, const char *path)
     if (rc < 0)
         return rc;
     read_meta(run);
-    if (!file && run->meta.live[0] && path_is_dir(run->meta.live)) {
+    /* What a bundle says of this machine's folders is not to be believed. */
+    if (!file && !run->unpacked && run->meta.live[0] && path_is_dir(run->meta.live)) {
         run->dir = run->meta.live; /* it runs, and its files lie in scratch */
         run->file_count = 0;
         rc = list_traces(run);
@@ -270,6 +291,8 @@ void run_free(struct run *run)
 {
     if (!run)
         return;
+    if (run->unpacked)
+        (void)file_remove_tree(run->dir);
     run_meta_release(&run->meta);
     clock_table_release(&run->clock);
     arena_release(&run->arena);

@@ -39,12 +39,14 @@ struct run {
     struct run_budget budget;
     const char **files; /* names of traces within dir, oldest first */
     size_t file_count;
-    bool single;        /* one trace was asked for, not the run it belongs to */
+    bool single;   /* one trace was asked for, not the run it belongs to */
+    bool unpacked; /* from a bundle: `dir` is a folder of ours, gone with the run */
     const char **notes; /* what is missing or odd, in words */
     size_t note_count, note_cap;
 };
 
-/* Opens a run directory, or a single trace of one (then `files` has just that).
+/* Opens a run directory, a bundle (bundle.h), or a single trace of a run (then `files`
+ * has just that).
  * SONDE_E_NOTFOUND when it is neither. */
 int run_open(const char *path, struct run **ret_run);
 void run_free(struct run *run);

@@ -71,7 +71,7 @@ struct loader_row {
     int32_t pad;
     double timeout_s;
     uint64_t epochs, batches, samples;
-    uint64_t fetch_ticks; /* inside next(), first batches too */
+    uint64_t fetch_ticks; /* inside next(), first batches too; the end is not */
     uint64_t fetches;     /* second batches of an epoch and later; of them … */
     uint64_t ready;       /* … were there when they were asked for */
     uint64_t early;       /* batches that came before their turn */
@@ -87,6 +87,7 @@ struct loader_epoch_row {
     uint64_t start, iter_done, first_batch, last, ended; /* ticks; 0: not yet */
     uint64_t batches, fetch_ticks;
     uint64_t exhausted;
+    uint64_t end_ticks; /* inside the next() that found the end: workers are stopped */
 };
 
 struct loader_worker_row {

@@ -17,9 +17,9 @@
 #include "base/redact.h"
 #include "trace/tables.h"
 
-/* True when the text had something in it. */
-static bool redact_in_place(char *text, size_t len)
+bool text_redact(void *arg, char *text, size_t len)
 {
+    (void)arg;
     struct buf clean = BUF_INIT;
     redact_text(&clean, text);
     const bool changed = clean.error || clean.len < len ||
@@ -35,7 +35,7 @@ static bool redact_in_place(char *text, size_t len)
 }
 
 /* Texts end with a zero; the last one of a block may not, yet. */
-static int redact_block(char *block, size_t len)
+static int edit_block(char *block, size_t len, text_edit_fn *edit, void *arg)
 {
     int changed = 0;
     for (size_t at = 0; at < len;) {
@@ -43,26 +43,26 @@ static int redact_block(char *block, size_t len)
         if (at + n == len)
             break;
         if (n)
-            changed += redact_in_place(block + at, n);
+            changed += edit(arg, block + at, n);
         at += n + 1;
     }
     return changed;
 }
 
-static int redact_at(int fd, off_t offset)
+static int edit_at(int fd, off_t offset, text_edit_fn *edit, void *arg)
 {
     char block[TABLES_BLOCK];
     const ssize_t n = fd_pread_full(fd, block, sizeof block, offset);
     if (n <= 0)
         return (int)n;
-    const int changed = redact_block(block, (size_t)n);
+    const int changed = edit_block(block, (size_t)n, edit, arg);
     if (changed == 0)
         return 0;
     const int rc = fd_pwrite_full(fd, block, (size_t)n, offset);
     return rc < 0 ? rc : changed;
 }
 
-int tables_redact(const char *path)
+int tables_edit_texts(const char *path, text_edit_fn *edit, void *arg)
 {
     struct tables_head head;
     uint32_t owner[TABLES_BLOCKS];
@@ -77,9 +77,14 @@ int tables_redact(const char *path)
     for (size_t i = 2; whole && rc >= 0 && i < TABLES_BLOCKS; i++) {
         if ((owner[i] & 0xff) != TABLES_TEXT + 1)
             continue;
-        rc = redact_at(fd, (off_t)i * TABLES_BLOCK);
+        rc = edit_at(fd, (off_t)i * TABLES_BLOCK, edit, arg);
         changed += rc > 0 ? rc : 0;
     }
     (void)close(fd);
     return rc < 0 ? rc : changed;
+}
+
+int tables_redact(const char *path)
+{
+    return tables_edit_texts(path, text_redact, NULL);
 }

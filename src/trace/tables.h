@@ -126,9 +126,15 @@ static inline struct tables_head *tables_head(const struct tables *t)
     return (struct tables_head *)t->base;
 }
 
-/* Takes secrets out of all texts of a file that nobody writes any more
- * (tableredact.c). How many were changed, or −errno. */
+/* Calls `edit` for every text of a file that nobody writes any more (tableredact.c),
+ * which changes it in place, shorter with zeros behind, and says whether it did. How many
+ * were changed, or −errno. */
+typedef bool text_edit_fn(void *arg, char *text, size_t len);
+int tables_edit_texts(const char *path, text_edit_fn *edit, void *arg);
+/* Takes secrets out of them. */
 int tables_redact(const char *path);
+/* An edit: secrets of one text. */
+text_edit_fn text_redact;
 
 /* ---- Reading (tablereader.c) ------------------------------------------------------
  *

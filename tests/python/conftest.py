@@ -84,6 +84,11 @@ class Answer:
 @pytest.fixture
 def run(tmp_path):
     """run(script, *arguments): the script under `sonde run`, and its report."""
+    return runner(tmp_path)
+
+
+def runner(tmp_path):
+    """What the fixture `run` is, for a directory of one's own: files are script0.py …"""
     count = iter(range(1000))
 
     def under_sonde(script, *arguments, options=(), check=True, **changes):

@@ -79,7 +79,7 @@ def test_code_is_profiled_by_function():
     assert found.result == hot() and found.operation.duration > 0
     assert found.bottleneck_functions[0]["name"] == "hot"
     assert any("hot" in advice for advice in found.recommendations)
-    waits = sonde.profile_code(time.sleep, 0.2)
+    waits = sonde.profile_code(time.sleep, 0.6)  # a busy machine is late
     assert any("waited" in advice for advice in waits.recommendations)
     off = sonde.profile_code(hot, config=sonde.Config(enabled=False))
     assert off.result == hot() and off.functions == []
@@ -230,3 +230,21 @@ def test_the_context_gives_the_same_numbers_twice_and_restores_everything(torch,
     with pytest.raises(ZeroDivisionError), sonde.ProfilingContext(model):
         1 / 0
     assert model.training
+
+
+def test_training_and_inference_side_by_side():
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Dropout(0.5))
+    optimizer = torch.optim.Adam(model.parameters())
+    before = [p.detach().clone() for p in model.parameters()]
+    model.eval()
+    batch = (torch.randn(16, 64), torch.randn(16, 64))
+    modes = sonde.profile_modes(
+        model, batch, optimizer, torch.nn.functional.mse_loss, num_runs=20, warmup_runs=2
+    )
+    assert modes.training.runs == modes.inference.runs == 20
+    assert modes.ratio > 1 and modes.samples == 16
+    assert modes.inference_samples_per_s > modes.training_samples_per_s > 0
+    assert modes.to_dict()["ratio"] == modes.ratio
+    assert not model.training
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters()))

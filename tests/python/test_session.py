@@ -214,8 +214,6 @@ def test_reports_have_many_forms(tmp_path):
     assert "data_loading" in report.text()
     assert report.bottlenecks == (report["bottlenecks"] or [])
     assert isinstance(report.recommendations, list)
-    with pytest.raises(NotImplementedError, match="HTML"):
-        report.to_html()
     with pytest.raises(ValueError, match="schema"):
         sonde.Report({})
     hot = report.bottleneck_functions

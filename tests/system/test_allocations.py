@@ -423,6 +423,11 @@ def test_a_program_with_a_malloc_of_its_own_keeps_it(tmp_path):
     assert "malloc of its own" in " ".join(answer["coverage"]["not_seen"])
 
 
+def test_an_executable_at_a_fixed_address_is_seen(tmp_path):
+    done = run(tmp_path / "run", program("alloc_fixed"))
+    assert by_size(allocations(done))[8192] == 1000
+
+
 @pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
 def test_other_allocators_work_and_are_seen(tmp_path, name):
     if not (LIBRARIES / name).exists():

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _layer
 
-_PARTS = ("phases", "ranges", "steps", "loader")
+_PARTS = ("phases", "ranges", "steps", "loader", "cuda")
 
 
 def install(torch: Any) -> None:

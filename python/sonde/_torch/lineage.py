@@ -65,7 +65,7 @@ def describe(dataset: Any, index: Any) -> Optional[tuple]:
 def bytes_of(torch: Any) -> Callable[[Any], int]:
     """A function that adds up tensors and arrays of a batch; -1: none is in it."""
     tensor = torch.Tensor
-    most = 256  # things looked at: a batch of strings is not worth walking
+    most = 64  # things looked at: a batch of strings is not worth walking
 
     def walk(o: Any, left: list) -> int:
         left[0] -= 1

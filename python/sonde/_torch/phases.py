@@ -47,19 +47,9 @@ def _watch_tree(cls: type, seen: set[int]) -> None:
 
 def _watch_new_classes(module: type) -> None:
     """Classes of the program are made later than this."""
-
-    def made(args: tuple[Any, ...]) -> None:
-        _sonde.watch_modules(args[0])
-
-    hook = _sonde.Watched(_plain_init_subclass(module), None, made)
-    module.__init_subclass__ = classmethod(hook)  # type: ignore[assignment, arg-type]
-
-
-def _plain_init_subclass(module: type) -> Any:
-    def __init_subclass__(cls: type, **kwargs: Any) -> None:
-        super(module, cls).__init_subclass__(**kwargs)
-
-    return __init_subclass__
+    if "__init_subclass__" not in module.__dict__:
+        made = classmethod(_sonde.module_made)
+        module.__init_subclass__ = made  # type: ignore[assignment, arg-type]
 
 
 def _modules(torch: Any) -> None:
@@ -93,12 +83,16 @@ def _engine(torch: Any) -> None:
 # ---- plain functions ----
 
 
-def watch_function(owners: list[Any], name: str, z: Any, **more: Any) -> None:
-    """The function `name` of the first owner, wherever it is the same object."""
-    function = getattr(owners[0], name, None)
-    if function is None:
+def watch_function(owners: list[Any], name: str, z: Any) -> None:
+    """Calls of the function `name` of the first owner become zones.
+
+    Where the function cannot be watched as it is, something takes its place, in all
+    owners that have it.
+    """
+    function = owners[0].__dict__.get(name)
+    if function is None or _sonde.watch_function(function, z):
         return
-    watched = _sonde.Watched(function, z, **more)
+    watched = _sonde.Watched(function, z)
     for owner in owners:
         if owner.__dict__.get(name) is function:
             setattr(owner, name, watched)

@@ -1,8 +1,9 @@
 """Ranges that a program or torch itself names become zones; no profiler is started.
 
 torch's record_function is compiled by TorchScript from the source of its methods, so these
-must stay functions with that source. Their code is replaced by one that calls a Range (a
-constant of it) and says it comes from the same lines.
+must stay functions with that source. Where calls of a function cannot be seen otherwise
+(an interpreter the extension was not built for), their code is replaced by one that calls
+a Range (a constant of it) and says it comes from the same lines.
 
 torch names its own work in this way: each step of an optimizer, zero_grad. That is how
 those are seen, whatever class the optimizer has.
@@ -10,6 +11,7 @@ those are seen, whatever class the optimizer has.
 
 from __future__ import annotations
 
+import threading
 import types
 from typing import Any, Callable, Optional
 
@@ -40,11 +42,7 @@ def _describe(name: Any) -> Any:
 def _code_calling(target: Any, like: types.CodeType) -> types.CodeType:
     """Code with the arguments and the place of `like` that passes them to target."""
     names = like.co_varnames[: like.co_argcount]
-    source = f"def f({', '.join(names)}): return '?'({', '.join(names)})"
     space: dict[str, Any] = {}
-    exec(compile(source.replace("'?'", "TARGET"), "<sonde>", "exec"), space)
-    code = space["f"].__code__
-    # TARGET is a global there; here it must be a constant.
     source = f"def f({', '.join(names)}): return (0.125)({', '.join(names)})"
     import warnings
 
@@ -69,6 +67,8 @@ def _take_over(function: Any, known: dict[str, Any], leaves: bool) -> None:
         function.__closure__,
     )
     target = _sonde.Range(original, _describe, known, leaves)
+    if _sonde.watch_range(function, target):
+        return
     function.__code__ = _code_calling(target, function.__code__)
 
 
@@ -79,5 +79,61 @@ def _record_function(torch: Any) -> None:
     _take_over(cls.__exit__, known, True)
 
 
+# ---- NVTX ----
+
+_depth = threading.local()
+
+
+def _push(name: Any) -> None:
+    """A range of NVTX begins: ranges of a thread nest."""
+    text = name if isinstance(name, str) else "range"
+    _sonde.begin(_sonde.zone(text, None, None, category="nvtx"))
+    _depth.value = getattr(_depth, "value", 0) + 1
+
+
+def _pop(_: tuple[Any, ...]) -> None:
+    if getattr(_depth, "value", 0) > 0:
+        _depth.value -= 1
+        _sonde.end()
+
+
+def _pushed(args: tuple[Any, ...]) -> None:
+    _push(args[0] if args else None)
+
+
+def _annotate_enters(args: tuple[Any, ...]) -> None:
+    _push(args[0].init_args[0])
+
+
+def _annotate_decorates(args: tuple[Any, ...]) -> None:
+    """Without a tool of NVIDIA's attached nvtx leaves the function as it is; so do we."""
+    name = args[0].init_args[0] or args[1].__name__
+    _sonde.watch_function(args[1], _sonde.zone(name, None, None, category="nvtx"))
+
+
+def _told(owner: Any, name: str, told: Callable[[tuple[Any, ...]], None]) -> None:
+    function = owner.__dict__.get(name)
+    if function is not None and not _sonde.watch_function(function, told):
+        setattr(owner, name, _sonde.Watched(function, None, told))
+
+
+def _nvtx(torch: Any) -> None:
+    _told(torch.cuda.nvtx, "range_push", _pushed)
+    _told(torch.cuda.nvtx, "range_pop", _pop)
+
+
+def _package_nvtx(nvtx: Any) -> None:
+    _told(nvtx.nvtx, "push_range", _pushed)
+    _told(nvtx.nvtx, "pop_range", _pop)
+    _told(nvtx.annotate, "__enter__", _annotate_enters)
+    _told(nvtx.annotate, "__exit__", _pop)
+    _told(nvtx.annotate, "__call__", _annotate_decorates)
+
+
+def nvtx_came(nvtx: Any) -> None:
+    _layer.guarded("nvtx", _package_nvtx, nvtx)
+
+
 def install(torch: Any) -> None:
     _layer.guarded("torch: record_function", _record_function, torch)
+    _layer.guarded("torch: nvtx", _nvtx, torch)

@@ -11,6 +11,7 @@ The loader's part calls fetch_begins, fetch_ends and exhausted.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -71,16 +72,16 @@ def _begin() -> None:
 
 
 def _take_back() -> None:
-    if _now.open:
+    if _now.open and not _sonde.user_steps():
         _sonde.step_cancel(_now.samples)
-        _now.open = False
+    _now.open = False
 
 
 def _end() -> None:
-    if _now.open:
+    if _now.open and not _sonde.user_steps():
         _sonde.step_end()
-        _now.open = False
         _count_step()
+    _now.open = False
 
 
 def _count_step() -> None:
@@ -200,17 +201,18 @@ def exhausted(it: Any) -> None:
 
 
 def _optimizer_in_call() -> int:
-    """Which optimizer steps: torch's wrapper of step() holds it, three frames up."""
+    """Which optimizer steps: torch's wrapper of step() holds it, a frame or two up."""
     frame: Any = sys._getframe(2)
     for _ in range(4):
-        frame = frame.f_back
         if frame is None:
-            return 0
-        found = frame.f_locals.get("self")
-        if found is None:
-            found = (frame.f_locals.get("args") or (None,))[0]
+            break
+        args = frame.f_locals.get("args")
+        found = args[0] if isinstance(args, tuple) and args else None
+        if not hasattr(found, "param_groups"):
+            found = frame.f_locals.get("self")
         if hasattr(found, "param_groups"):
             return id(found)
+        frame = frame.f_back
     return 0
 
 
@@ -261,3 +263,10 @@ def batch_size(batch: Any, depth: int = 0) -> int:
 
 def install(torch: Any) -> None:
     """Nothing to put anywhere: others call."""
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _after_fork() -> None:
+    global _now, _main
+    _now = _Now()
+    _main = _get_ident()

@@ -1,5 +1,6 @@
 /* heap_state.c: the functions behind ours, the file of this process, threads' cells. */
 #include <dlfcn.h>
+#include <link.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,12 +82,27 @@ static bool test_sizes(const struct heap_functions *f)
     return same;
 }
 
+/* An executable at a fixed address that takes malloc's address has a stub for it, which
+ * then is `malloc` to everybody, and calls ours. Debian's Python is one. */
+static bool is_stub(const void *function)
+{
+#ifdef __GLIBC__
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    return function && dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) &&
+           symbol && symbol->st_shndx == SHN_UNDEF;
+#else
+    (void)function;
+    return false;
+#endif
+}
+
 /* Who else has a malloc or an operator new that does not come by ours? */
 static void check_others(const struct heap_functions *f)
 {
     /* Compared by file: in here too `malloc` is whichever comes first. */
-    if (strcmp(file_of(dlsym(RTLD_DEFAULT, "malloc")), file_of((void *)heap_resolve)) !=
-        0)
+    const void *first = dlsym(RTLD_DEFAULT, "malloc");
+    if (!is_stub(first) && strcmp(file_of(first), file_of((void *)heap_resolve)) != 0)
         allocator_flags |= HEAP_OWN_MALLOC;
     const void *operator_new = dlsym(RTLD_DEFAULT, "_Znwm");
     const char *where = file_of((void *)f->malloc);

@@ -18,7 +18,9 @@
  *   allocations       i   with bytes and address, and C, what they come to
  *   I/O calls         X   those that took time, else i
  *
- * The last two where every one was recorded (--trace=alloc,io).
+ *   monitors          C   of the program
+ *
+ * The two before where every one was recorded (--trace=alloc,io).
  *
  * A span's begin is written together with its end, which knows how long it took: so
  * the pair is complete although its events may come from different threads, and no
@@ -35,6 +37,7 @@
 #include <sonde/sonde.h>
 
 #include "analyse/events.h"
+#include "analyse/report.h"
 #include "analyse/timeline.h"
 #include "base/json.h"
 
@@ -562,6 +565,37 @@ static int put_single_events(struct chrome *c, const struct run *run)
     return rc;
 }
 
+/* ---- Monitors --------------------------------------------------------------------------- */
+
+static int put_series(struct chrome *c, const struct report_series *s)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->point_count; i++) {
+        begin_event(c, s->name, "monitor", "C",
+                    c->origin_ns + llround(s->points[i].t_s * 1e9), c->pid);
+        begin_args(c);
+        put_number(c, s->unit[0] && strcmp(s->unit, "1") != 0 ? s->unit : "value",
+                   s->points[i].mean);
+        json_object_end(&c->w);
+        rc = end_event(c);
+    }
+    return rc;
+}
+
+/* Counters belong to a process in this format: the program. */
+static int put_monitors(struct chrome *c, const struct run *run)
+{
+    struct report *report;
+    int rc = report_build(run, &report);
+    if (rc < 0)
+        return rc;
+    c->pid = run->meta.pid;
+    for (size_t i = 0; rc == 0 && i < report->monitors.series_count; i++)
+        rc = put_series(c, &report->monitors.series[i]);
+    report_free(report);
+    return rc;
+}
+
 /* ---- Names of processes and threads -------------------------------------------------------- */
 
 static int put_name(struct chrome *c, const char *what, uint32_t tid, const char *name)
@@ -656,6 +690,8 @@ int export_chrome(const struct export_job *job, struct export_totals *ret_totals
         rc = export_each(job, &c.totals, put_trace, &c);
     if (rc == 0)
         rc = put_single_events(&c, job->run);
+    if (rc == 0)
+        rc = put_monitors(&c, job->run);
     if (rc == 0 && fputs("\n]}\n", job->out) == EOF)
         rc = -EIO;
     free(c.spans);

@@ -32,6 +32,7 @@ struct export_job {
     const struct run *run;
     FILE *out;
     enum export_what what;
+    bool unredacted; /* bundles: names of people and machines and secrets stay */
     /* Called now and then on long work; may be NULL. `done` is 0 … 1. */
     void (*progress)(void *arg, double done);
     void *progress_arg;
@@ -42,6 +43,7 @@ struct export_totals {
     uint64_t zones, events;
     uint64_t samples;   /* of stacks */
     uint64_t rows;      /* of tables */
+    uint64_t files;     /* of bundles */
     uint64_t truncated; /* zones that were open at the end */
     uint64_t left_out;  /* ends without begin and the like */
     uint64_t lost;      /* events that had not been kept */
@@ -69,6 +71,7 @@ extern const size_t exporter_count;
 /* NULL when there is none of that name. */
 const struct exporter *exporter_find(const char *name);
 
+export_fn export_bundle;
 export_fn export_chrome;
 export_fn export_csv;
 export_fn export_folded;

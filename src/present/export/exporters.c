@@ -27,6 +27,8 @@ const struct exporter exporters[] = {
     { "otlp", "json", export_otlp,
       "OpenTelemetry (OTLP/HTTP JSON): zones as spans, monitors as metrics",
       BIT(EXPORT_ZONES) | BIT(EXPORT_MONITORS), EXPORT_ZONES, false },
+    { "bundle", "tgz", export_bundle, "the whole run in one file that every verb opens",
+      0, EXPORT_ALL, true },
     { "prometheus", "prom", export_prometheus,
       "the report's numbers as Prometheus text", 0, EXPORT_ALL, false },
     { "jsonl", "jsonl", export_jsonl, "every single zone, one JSON object a line",

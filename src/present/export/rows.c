@@ -27,6 +27,35 @@ static void put_quoted(struct buf *out, const char *text)
     buf_putc(out, '"');
 }
 
+/* Tables have millions of numbers: printf is most of the time they take. */
+static void put_digits(struct buf *out, uint64_t value, int decimals)
+{
+    char text[24];
+    size_t at = sizeof text;
+    int digits = 0;
+    do {
+        if (decimals && digits == decimals)
+            text[--at] = '.';
+        text[--at] = (char)('0' + value % 10);
+        value /= 10;
+        digits++;
+    } while (value || (decimals && digits <= decimals));
+    buf_append(out, text + at, sizeof text - at);
+}
+
+static void put_fixed(struct buf *out, double value, int decimals)
+{
+    static const double scale[] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9 };
+    const double scaled = fabs(value) * scale[decimals];
+    if (scaled >= 0x1p53) {
+        buf_printf(out, "%.*f", decimals, value);
+        return;
+    }
+    if (signbit(value) && scaled >= 0.5)
+        buf_putc(out, '-');
+    put_digits(out, (uint64_t)llround(scaled), decimals);
+}
+
 static void start_line(struct rows *r)
 {
     buf_clear(&r->line);
@@ -92,7 +121,7 @@ void rows_uint(struct rows *r, uint64_t value)
     if (r->format == ROWS_JSONL)
         json_put_uint(&r->w, value);
     else
-        buf_printf(&r->line, "%" PRIu64, value);
+        put_digits(&r->line, value, 0);
 }
 
 void rows_int(struct rows *r, int64_t value)
@@ -114,7 +143,7 @@ void rows_real(struct rows *r, double value, int decimals)
     if (r->format == ROWS_JSONL)
         json_put_fixed(&r->w, value, decimals);
     else
-        buf_printf(&r->line, "%.*f", decimals, value);
+        put_fixed(&r->line, value, decimals);
 }
 
 void rows_bool(struct rows *r, bool value)

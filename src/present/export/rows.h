@@ -40,6 +40,7 @@ int rows_begin(struct rows *rows, FILE *out, enum rows_format format,
 void rows_text(struct rows *rows, const char *text);
 void rows_uint(struct rows *rows, uint64_t value);
 void rows_int(struct rows *rows, int64_t value);
+/* At most nine decimals. */
 void rows_real(struct rows *rows, double value, int decimals);
 void rows_bool(struct rows *rows, bool value);
 void rows_null(struct rows *rows);

@@ -15,6 +15,7 @@ enum {
     FEW_SAMPLES = 10,
     LINES_SHOWN = 8,
     FUNCTIONS_WRITTEN = 2000,
+    FUNCTIONS_BRIEF = 200,
     LINES_WRITTEN = 500
 };
 
@@ -164,7 +165,8 @@ void fields_of_functions(struct json_writer *w, const struct report *r)
     const struct hot_functions *h = &r->hot;
     json_key(w, "functions");
     json_array_begin(w);
-    for (size_t i = 0; i < h->function_count && i < FUNCTIONS_WRITTEN; i++)
+    const size_t most = w->brief ? FUNCTIONS_BRIEF : FUNCTIONS_WRITTEN;
+    for (size_t i = 0; i < h->function_count && i < most; i++)
         write_function(w, &h->functions[i]);
     fields_of_py_functions(w, r);
     json_array_end(w);

@@ -109,7 +109,7 @@ static void put_run(struct json_writer *w, const struct report *r)
     put_pairs(w, "params", r->params, r->param_count);
     put_metrics(w, r->metrics);
     field_int(w, "rank", m->rank);
-    field_int(w, "world_size", m->world_size);
+    field_int(w, "world_size", world_size_of(r));
     field_text(w, "state", state_names[r->state]);
     field_text(w, "host", m->host);
     field_text(w, "cwd", m->cwd);
@@ -215,8 +215,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
 
 static void put_phases(struct json_writer *w, const struct phase_split *s)
 {
-    static const char *const unknown[] = { "device_s", "mem_peak_mb", "gpu_mem_peak_mb",
-                                           NULL };
+    static const char *const unknown[] = { "mem_peak_mb", "gpu_mem_peak_mb", NULL };
     json_key(w, "phases");
     json_array_begin(w);
     for (int p = 1; p < SONDE_PHASE_COUNT && s->wall_ns > 0; p++) {
@@ -228,6 +227,7 @@ static void put_phases(struct json_writer *w, const struct phase_split *s)
         json_key(w, "share");
         json_put_double(w, s->share[p]);
         field_uint(w, "count", s->count[p]);
+        field_number(w, "device_s", s->has_device ? s->device_s[p] : NAN, 9);
         field_nulls(w, unknown);
         json_object_end(w);
     }
@@ -361,38 +361,46 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     fields_of_forecasts(w, r);
 }
 
+int report_json_value(const struct report *report, const struct report_style *style,
+                      struct json_writer *w)
+{
+    struct op_filter filter;
+    const int rc = op_filter_init(&filter, &report->ops, style, style->limit);
+    if (rc < 0)
+        return rc;
+    json_object_begin(w);
+    field_text(w, "schema", "sonde.report/1");
+    put_run(w, report);
+    put_surroundings(w, report);
+    put_summary(w, report);
+    put_phases(w, &report->phases);
+    put_processes(w, report);
+    fields_of_ranks(w, report);
+    fields_of_training(w, report);
+    fields_of_operations(w, report, &filter);
+    fields_of_functions(w, report);
+    fields_of_allocations(w, report);
+    put_not_captured(w, report);
+    fields_of_monitors(w, report);
+    fields_of_energy(w, report);
+    fields_of_alerts(w, report);
+    fields_of_hangs(w, report);
+    put_open(w, report);
+    put_provenance(w, report);
+    put_notes(w, report);
+    json_object_end(w);
+    op_filter_release(&filter);
+    return 0;
+}
+
 int report_json(const struct report *report, const struct report_style *style,
                 FILE *out)
 {
-    struct op_filter filter;
     struct json_writer w;
-    int rc = op_filter_init(&filter, &report->ops, style, 0);
-    if (rc < 0)
-        return rc;
     json_init_file(&w, out, JSON_STYLE_PRETTY);
-    json_object_begin(&w);
-    field_text(&w, "schema", "sonde.report/1");
-    put_run(&w, report);
-    put_surroundings(&w, report);
-    put_summary(&w, report);
-    put_phases(&w, &report->phases);
-    put_processes(&w, report);
-    field_empty_array(&w, "ranks");
-    fields_of_training(&w, report);
-    fields_of_operations(&w, report, &filter);
-    fields_of_functions(&w, report);
-    fields_of_allocations(&w, report);
-    put_not_captured(&w, report);
-    fields_of_monitors(&w, report);
-    fields_of_energy(&w, report);
-    fields_of_alerts(&w, report);
-    fields_of_hangs(&w, report);
-    put_open(&w, report);
-    put_provenance(&w, report);
-    put_notes(&w, report);
-    json_object_end(&w);
-    json_newline(&w);
-    rc = json_finish(&w);
-    op_filter_release(&filter);
-    return rc;
+    const int rc = report_json_value(report, style, &w);
+    if (rc == 0)
+        json_newline(&w);
+    const int finished = json_finish(&w);
+    return rc < 0 ? rc : finished;
 }

@@ -4,7 +4,7 @@
 #include "present/report/jsonparts.h"
 
 /* Sites beyond are a long tail of single samples. */
-enum { MOST_SITES = 200, MOST_PROCESSES = 100, STACK_SHOWN = 12 };
+enum { MOST_SITES = 200, MOST_BRIEF = 60, MOST_PROCESSES = 100, STACK_SHOWN = 12 };
 
 static void put_place(struct json_writer *w, const struct alloc_place *p)
 {
@@ -25,7 +25,8 @@ static void put_stack(struct json_writer *w, const struct alloc_site *s)
 {
     json_key(w, "stack");
     json_array_begin(w);
-    for (unsigned i = 0; i < s->depth && i < STACK_SHOWN; i++) {
+    const unsigned depth = w->brief ? 0 : s->depth; /* the page has a flame graph */
+    for (unsigned i = 0; i < depth && i < STACK_SHOWN; i++) {
         json_object_begin(w);
         put_place(w, &s->stack[i]);
         json_object_end(w);
@@ -67,7 +68,8 @@ static void put_sites(struct json_writer *w, const struct allocations *a)
 {
     json_key(w, "sites");
     json_array_begin(w);
-    for (size_t i = 0; i < a->site_count && i < MOST_SITES; i++)
+    const size_t most = w->brief ? MOST_BRIEF : MOST_SITES;
+    for (size_t i = 0; i < a->site_count && i < most; i++)
         put_site(w, &a->sites[i]);
     json_array_end(w);
     json_key(w, "leaks");

@@ -4,7 +4,7 @@
 #include "present/report/jsonparts.h"
 
 /* Enough for any tool; the text report shows a handful. */
-enum { MAX_FILES = 1000 };
+enum { MAX_FILES = 1000, MAX_BRIEF = 200 };
 
 static void put_percentiles(struct json_writer *w, const char *key,
                             const struct io_sum *sum)
@@ -162,9 +162,11 @@ void fields_of_io(struct json_writer *w, const struct report *r)
     json_object_begin(w);
     json_key(w, "files");
     json_array_begin(w);
-    for (size_t i = 0; i < io->path_count && i < MAX_FILES; i++)
+    const size_t most = w->brief ? MAX_BRIEF : MAX_FILES;
+    for (size_t i = 0; i < io->path_count && i < most; i++)
         put_file(w, &io->paths[i]);
     json_array_end(w);
+    field_uint(w, "file_count", io->path_count);
     field_number(w, "coverage", io->captured ? io->coverage : NAN, 6);
     if (io->captured)
         put_captured(w, io);

@@ -112,7 +112,7 @@ static void put_maker(struct json_writer *w, const struct loader *l)
                l->untimed_samples   ? "by batch: samples cannot be told apart"
                : !l->sample.d.count ? ""
                : l->sample.every    ? "every sample"
-                                    : "every sample of one batch in 16");
+                                    : "every sample of one batch in 32");
 }
 
 static void put_transforms(struct json_writer *w, const struct loader *l)
@@ -174,6 +174,7 @@ static void put_epochs(struct json_writer *w, const struct loader *l)
         field_number(w, "iter_s", e->iter_s, 6);
         field_number(w, "first_batch_s", e->first_batch_s, 6);
         field_number(w, "wait_s", e->wait_s, 6);
+        field_number(w, "end_s", e->end_s, 6);
         field_number(w, "duration_s", e->duration_s, 6);
         field_uint(w, "batches", e->batches);
         field_bool(w, "exhausted", e->exhausted);

@@ -34,6 +34,10 @@ void fields_of_hangs(struct json_writer *w, const struct report *r);
 void fields_of_training(struct json_writer *w, const struct report *r);
 void fields_of_software(struct json_writer *w, const struct report *r);
 
+/* jsonranks.c: the processes that are ranks of one job, and how many it has. */
+void fields_of_ranks(struct json_writer *w, const struct report *r);
+int world_size_of(const struct report *r);
+
 /* jsonops.c: operations, components, steps over time, counters. */
 void fields_of_operations(struct json_writer *w, const struct report *r,
                           const struct op_filter *filter);

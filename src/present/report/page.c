@@ -396,3 +396,19 @@ void page_sparkline(struct page *page, const double *values, size_t count,
     page_puts(page, CYAN, line.data);
     buf_release(&line);
 }
+
+void page_histogram(struct page *page, const double *counts, size_t columns)
+{
+    static const char *const levels[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    struct buf line = BUF_INIT;
+    double top = 0;
+    for (size_t i = 0; i < columns; i++)
+        top = fmax(top, counts[i]);
+    for (size_t i = 0; i < columns; i++) {
+        const double height = counts[i] > 0 && top > 0 ? sqrt(counts[i] / top) * 8 : 0;
+        const long level = isfinite(height) ? lround(height) : 0;
+        buf_puts(&line, levels[counts[i] > 0 && level < 1 ? 1 : level > 8 ? 8 : level]);
+    }
+    page_puts(page, CYAN, line.data);
+    buf_release(&line);
+}

@@ -72,6 +72,9 @@ void flow_end(struct flow *flow);
 /* A bar of `columns`, `share` of it filled to an eighth of a column. */
 void page_bar(struct page *page, double share, size_t columns);
 /* Values as small columns from 0 to the largest; at most `columns` of them. */
+/* Counts side by side. Heights go with the square root: among thousands a single one is
+ * still seen, and nothing is a blank. */
+void page_histogram(struct page *page, const double *counts, size_t columns);
 void page_sparkline(struct page *page, const double *values, size_t count,
                     size_t columns);
 

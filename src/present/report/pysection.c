@@ -8,7 +8,13 @@
 #include "present/report/jsonparts.h"
 #include "present/report/sections.h"
 
-enum { LINES_SHOWN = 5, LINES_FULL = 40, FUNCTIONS_FULL = 30, JSON_MOST = 500 };
+enum {
+    LINES_SHOWN = 5,
+    LINES_FULL = 40,
+    FUNCTIONS_FULL = 30,
+    JSON_MOST = 500,
+    JSON_BRIEF = 200
+};
 static const double SMALLEST_SHARE = 0.01;
 
 static double share(double part, double whole)
@@ -124,7 +130,8 @@ void section_python(struct page *page, const struct report *r, bool full)
 void fields_of_py_functions(struct json_writer *w, const struct report *r)
 {
     const struct py_profile *p = &r->python;
-    for (size_t i = 0; i < p->function_count && i < JSON_MOST; i++) {
+    for (size_t i = 0; i < p->function_count && i < (w->brief ? JSON_BRIEF : JSON_MOST);
+         i++) {
         const struct py_function *f = &p->functions[i];
         json_object_begin(w);
         field_text(w, "name", f->name);
@@ -143,7 +150,8 @@ void fields_of_py_functions(struct json_writer *w, const struct report *r)
 void fields_of_py_lines(struct json_writer *w, const struct report *r)
 {
     const struct py_profile *p = &r->python;
-    for (size_t i = 0; i < p->line_count && i < JSON_MOST; i++) {
+    for (size_t i = 0; i < p->line_count && i < (w->brief ? JSON_BRIEF : JSON_MOST);
+         i++) {
         const struct py_line *l = &p->lines[i];
         json_object_begin(w);
         field_text(w, "file", l->file);

@@ -59,6 +59,10 @@ int report_print(const struct report *report, const struct report_style *style,
         return report_json(report, style, out);
     case REPORT_CSV:
         return report_csv(report, style, out);
+    case REPORT_MARKDOWN:
+        return report_markdown(report, style, out);
+    case REPORT_HTML: /* present/html, by way of the command line */
+        break;
     }
     return -EINVAL;
 }

@@ -1,4 +1,4 @@
-/* report.h: a run as a report: text for the terminal, JSON, CSV.
+/* report.h: a run as a report: text for the terminal, JSON, CSV, Markdown.
  *
  *     struct report_style style = { 0 };
  *     report_style_detect(&style, STDOUT_FILENO);
@@ -16,7 +16,13 @@
 
 #include "analyse/report.h"
 
-enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
+enum report_format {
+    REPORT_TEXT,
+    REPORT_JSON,
+    REPORT_CSV,
+    REPORT_HTML,
+    REPORT_MARKDOWN
+};
 
 /* All zero: plain ASCII text of 100 columns, one screen. */
 struct report_style {
@@ -28,6 +34,7 @@ struct report_style {
     uint64_t min_time_ns; /* operations below are summed up, not listed */
     unsigned depth;       /* operations deeper than this likewise; 0 = no limit */
     const char *ref;      /* what to call the run in commands; NULL: its id */
+    size_t limit;         /* JSON: at most so many operations; 0 = no limit */
     const struct thresholds *thresholds; /* of the rules; NULL: the defaults */
     const char *store; /* whose ledger is asked, and told of this run; NULL: none */
 };
@@ -47,7 +54,13 @@ int report_text(const struct report *report, const struct report_style *style,
                 FILE *out);
 int report_json(const struct report *report, const struct report_style *style,
                 FILE *out);
+/* The same document as one value of another. */
+struct json_writer;
+int report_json_value(const struct report *report, const struct report_style *style,
+                      struct json_writer *w);
 int report_csv(const struct report *report, const struct report_style *style,
                FILE *out);
+int report_markdown(const struct report *report, const struct report_style *style,
+                    FILE *out);
 
 #endif

@@ -128,9 +128,35 @@ static void put_series(struct page *page, const struct step_series *s)
     const size_t room = (size_t)page->width - 40;
     page_fill(page, 10);
     page_sparkline(page, values, s->count, room < SPARK_MAX ? room : SPARK_MAX);
-    page_printf(page, "   0 – %s", human_duration(top, highest));
+    page_printf(page, "   0 – %s over the run", human_duration(top, highest));
     if (s->partial)
         page_printf(page, ", newest %s", human_count(count, s->steps));
+    page_puts(page, PLAIN, "\n");
+}
+
+enum { SPREAD_WIDTH = 96 };
+
+/* How steps spread, from the shortest to the longest on a logarithmic axis. */
+static void put_spread(struct page *page, const struct distribution *d)
+{
+    enum { COLUMNS_MOST = 40, STEPS_LEAST = 20 };
+    double counts[COLUMNS_MOST] = { 0 };
+    char low[HUMAN_LEN], high[HUMAN_LEN];
+    const size_t room = (size_t)page->width - 40;
+    const size_t columns = room < COLUMNS_MOST ? room : COLUMNS_MOST;
+    const double octaves = log2(d->max / d->min);
+    if (d->count < STEPS_LEAST || !(d->min > 0) || !(octaves > 0.02))
+        return;
+    for (size_t i = 0; i < d->bucket_count; i++) {
+        const double at = log2(fmax(distribution_middle(d, i), d->min) / d->min);
+        const double place = at / octaves * (double)columns;
+        counts[place < (double)columns ? (size_t)place : columns - 1] +=
+            (double)d->buckets[i].count;
+    }
+    page_fill(page, 10);
+    page_histogram(page, counts, columns);
+    page_printf(page, "   %s – %s, how many", human_duration(low, d->min),
+                human_duration(high, d->max));
     page_puts(page, PLAIN, "\n");
 }
 
@@ -184,6 +210,8 @@ void section_steps(struct page *page, const struct report *r)
                  human_count(count, (uint64_t)(step_samples_per_s(&r->steps) + 0.5)));
     flow_end(&flow);
     put_series(page, &r->series);
+    if (page->width >= SPREAD_WIDTH) /* a narrow page is a short one, too */
+        put_spread(page, d);
     blank_line(page);
 }
 

@@ -52,6 +52,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_verdict(&h->before, r);
     section_hangs(&h->before, r, style->full);
     section_steps(&h->before, r);
+    section_training(&h->before, r);
     section_phases(&h->before, r, limits);
     if (limits->findings > 1)
         section_account(&h->before, r);

@@ -149,15 +149,15 @@ static void the_worker_has_phases_of_its_own(void **state)
     training_free(&t);
 }
 
-static void the_main_process_is_the_program_then_who_steps_then_who_works(void **state)
+static void the_main_process_is_who_steps_then_the_program_then_who_works(void **state)
 {
     (void)state;
     static const struct {
         unsigned program, steps_of;
         uint32_t main;
     } cases[] = {
-        { 4242, 0, 4242 },  { 4243, 4242, 4243 }, { 77, 4242, 4242 },
-        { 77, 4243, 4243 }, { 77, 0, 4242 },
+        { 4242, 0, 4242 },  { 4243, 0, 4243 },  { 4243, 4242, 4242 },
+        { 77, 4242, 4242 }, { 77, 4243, 4243 }, { 77, 0, 4242 },
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct training t = { 0 };
@@ -511,7 +511,7 @@ int main(void)
         TEST(sites_that_differ_in_anything_stay_apart),
         TEST(every_second_of_the_main_thread_is_in_one_phase),
         TEST(the_worker_has_phases_of_its_own),
-        TEST(the_main_process_is_the_program_then_who_steps_then_who_works),
+        TEST(the_main_process_is_who_steps_then_the_program_then_who_works),
         TEST(a_program_that_called_exec_ends_with_its_last_file),
         TEST(steps_are_counted_and_drawn),
         TEST(many_steps_share_points_and_keep_their_mean),

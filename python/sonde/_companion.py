@@ -1,0 +1,113 @@
+"""The helper process of a session: what must be seen from outside the program.
+
+`sonde attach --session` looks at Python stacks and runs the monitors of `sonde run`, into
+the session's own run directory. It is nobody's child, so that programs which wait for any
+child see none of ours; it ends with the session, or with the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import subprocess
+import time
+from typing import Optional
+
+from . import _command
+from ._config import Config
+
+_PR_SET_PTRACER = 0x59616D61
+_START_S, _END_S = 10.0, 30.0
+
+# What Config switches -> monitors of the command.
+_MONITORS = {
+    "cpu": ("cpu", "pressure"),
+    "memory": ("mem", "cgroup"),
+    "io": ("disk",),
+    "network": ("net",),
+    "temperature": ("temp",),
+    "gpu_utilization": ("nvml",),
+    "energy": ("power", "nvml_energy"),
+}
+
+
+def _wanted(config: Config) -> tuple[str, int]:
+    """The lists of monitors, and the rate of stacks, 0 for none."""
+    kinds = config.monitors_outside()
+    names = [name for kind in _MONITORS if kind in kinds for name in _MONITORS[kind]]
+    rate = {"basic": 0, "detailed": 100, "comprehensive": 250}[config.profile_level]
+    return ",".join(names) or "none", rate if config.enable_line_profiling else 0
+
+
+def _allow(pid: int) -> None:
+    """Let it look at us where the kernel asks (Yama); harmless elsewhere."""
+    with contextlib.suppress(Exception):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
+
+
+class Companion:
+    """start() and stop(); neither fails: without it the session records what it can."""
+
+    def __init__(self, config: Config, directory: "os.PathLike[str]") -> None:
+        self._config, self._directory = config, os.fspath(directory)
+        self._process: Optional["subprocess.Popen[bytes]"] = None
+        self.notes: list[str] = []
+
+    def start(self) -> None:
+        monitors, rate = _wanted(self._config)
+        command = _command.find()
+        if command is None or (monitors == "none" and rate == 0):
+            return
+        words = [command, "attach", "--session", self._directory, "--rate", str(rate)]
+        words += ["--monitors", monitors, "--interval", f"{self._config.interval()}"]
+        try:
+            process = subprocess.Popen(
+                [*words, str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=_command._environment(),
+            )
+            process.wait(_START_S)  # it leaves the real one in the background
+            line = process.stdout.readline() if process.stdout else b""
+            if process.stdin is None or not line.strip().isdigit():
+                return
+            _allow(int(line))
+            process.stdin.write(b"g")
+            process.stdin.flush()
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            logging.getLogger("sonde").debug("no companion: %s", error)
+            return
+        self._process = process
+
+    def stop(self) -> None:
+        """Ends it and waits until its files are complete."""
+        process, self._process = self._process, None
+        if process is None or process.stdin is None or process.stdout is None:
+            return
+        with contextlib.suppress(OSError):  # it may be gone
+            process.stdin.write(b"q")
+            process.stdin.close()
+        self.notes = _read_all(process.stdout.fileno()).decode(errors="replace").split("\n")
+        self.notes = [note for note in self.notes if note]
+        process.stdout.close()
+
+    def forget(self) -> None:
+        """In the child of a fork: it is the parent's."""
+        self._process = None
+
+
+def _read_all(fd: int) -> bytes:
+    """Until the end of the file, or until it takes too long."""
+    text, end = b"", time.monotonic() + _END_S
+    while time.monotonic() < end:
+        if select.select([fd], [], [], max(0.0, end - time.monotonic()))[0]:
+            more = os.read(fd, 65536)
+            if not more:
+                break
+            text += more
+    return text

@@ -1,0 +1,66 @@
+"""On GPUs: the device's time at each phase, waits for the device, transfers.
+
+Nothing of this is there unless torch was built for CUDA and the machine has a card; CUDA is
+never initialised by us.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import Any
+
+from .. import _layer, _sonde
+from .phases import COMPONENT, zone
+
+
+def has_cards(torch: Any) -> bool:
+    """Whether CUDA may come into use; without a call of it, which would initialise it."""
+    return bool(getattr(torch.version, "cuda", None)) and os.path.exists(
+        "/dev/nvidiactl"
+    )
+
+
+def _make_zone(name: str, phase: int, file: str, line: int) -> Any:
+    return _sonde.zone(name, phase, COMPONENT, _file=file, _line=line)
+
+
+def _tensors(torch: Any) -> None:
+    base = getattr(torch._C, "TensorBase", None) or torch._C._TensorBase
+    folder = os.path.dirname(torch.__file__) + os.sep
+    _sonde.watch_tensors(
+        base, torch.Tensor, torch.nn.Parameter, torch.device, folder, _make_zone
+    )
+
+
+def _waits(torch: Any) -> None:
+    """Functions in Python that wait for the device."""
+    for owner, name in (
+        (torch.cuda, "synchronize"),
+        (torch.cuda.Stream, "synchronize"),
+        (torch.cuda.Event, "synchronize"),
+    ):
+        function = owner.__dict__.get(name)
+        if function is not None:
+            _sonde.watch_function(function, zone("synchronize", "sync"), False, True)
+
+
+def _events(torch: Any) -> None:
+    """torch calls back when it initialises CUDA."""
+
+    def initialised() -> None:
+        _layer.guarded(
+            "torch: device time",
+            _sonde.device_start,
+            torch._C._cuda_getCurrentRawStream,
+        )
+
+    torch.cuda._lazy_call(initialised)
+    atexit.register(_sonde.device_flush)
+    os.register_at_fork(after_in_child=_sonde.device_stop)
+
+
+def install(torch: Any) -> None:
+    if has_cards(torch):
+        for part in (_tensors, _waits, _events):
+            _layer.guarded(f"torch: cuda {part.__name__}", part, torch)

@@ -1,0 +1,222 @@
+/* gate.c: did a change make it slower? */
+#include "analyse/gate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "num/ranksum.h"
+
+const size_t gate_looks[GATE_LOOKS] = { 8, 12, 20 };
+const char *const gate_words[] = { "pass", "fail", "inconclusive" };
+
+static const double alphas[GATE_LOOKS] = { 0.010, 0.014, 0.026 };
+static const double all_alpha = 0.05;
+
+double gate_alpha(int look)
+{
+    return look < 0 || look >= GATE_LOOKS ? all_alpha : alphas[look];
+}
+
+int gate_runs_per_side(size_t pair)
+{
+    return pair < GATE_LEAST ? 1 : 2;
+}
+
+int gate_turn(size_t pair, int k)
+{
+    const int first = (int)(pair % 2);
+    return k == 1 || k == 2 ? !first : first; /* a b  or  a b b a */
+}
+
+/* ---- One metric --------------------------------------------------------------------- */
+
+static bool all_equal(const double *values, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (values[i] != values[0])
+            return false;
+    return n > 1;
+}
+
+static void start(struct gate_result *r)
+{
+    *r = (struct gate_result){ .verdict = GATE_INCONCLUSIVE,
+                               .ratio = NAN,
+                               .low = NAN,
+                               .high = NAN,
+                               .confidence = NAN,
+                               .p = NAN,
+                               .smallest = NAN };
+}
+
+/* Counts: the same program gives the same number, and one more is one more. */
+static void judge_exact(const struct gate_metric *m, struct gate_result *r)
+{
+    const double before = m->baseline[0], after = m->now[0];
+    r->exact = true;
+    r->smallest = 0;
+    r->p = NAN;
+    if (before == after)
+        r->ratio = 1;
+    else if (m->more_is_better)
+        r->ratio = after > 0 ? before / after : INFINITY;
+    else
+        r->ratio = before > 0 ? after / before : INFINITY;
+    r->low = r->high = r->ratio;
+    r->verdict = r->ratio > 1 + m->threshold ? GATE_FAIL : GATE_PASS;
+}
+
+/* Logarithms of how bad: larger is worse. False when a value has none. */
+static bool badness(const double *values, size_t n, bool more_is_better, double *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!(values[i] > 0) || !isfinite(values[i]))
+            return false;
+        out[i] = more_is_better ? -log(values[i]) : log(values[i]);
+    }
+    return true;
+}
+
+struct sides {
+    double *before, *after;
+};
+
+static int measure(const struct gate_metric *m, const struct sides *s, double alpha,
+                   struct ranktest *ret_test, double *ret_p)
+{
+    const size_t nb = m->baseline_count, na = m->now_count;
+    if (!m->paired) {
+        *ret_p = ranksum_p(s->before, nb, s->after, na);
+        return ranksum_shift(s->before, nb, s->after, na, 1 - alpha, ret_test);
+    }
+    double *d = calloc(nb ? nb : 1, sizeof *d);
+    if (!d)
+        return -ENOMEM;
+    for (size_t i = 0; i < nb; i++)
+        d[i] = s->after[i] - s->before[i];
+    *ret_p = ranktest_p(d, nb);
+    const int rc = ranktest_paired(d, nb, 1 - alpha, ret_test);
+    free(d);
+    return rc;
+}
+
+static void set_result(const struct ranktest *t, double p, struct gate_result *r)
+{
+    r->ratio = exp(t->estimate);
+    r->low = exp(t->low);
+    r->high = exp(t->high);
+    r->confidence = t->confidence;
+    r->p = p;
+    r->smallest = exp(t->estimate - t->low) - 1;
+}
+
+static void judge_noisy(const struct gate_metric *m, double alpha,
+                        struct gate_result *r)
+{
+    const size_t nb = m->baseline_count, na = m->now_count;
+    struct ranktest test;
+    double p = NAN;
+    struct sides s = { .before = calloc(nb + na + 1, sizeof(double)) };
+    if (!s.before) {
+        (void)snprintf(r->why, sizeof r->why, "out of memory");
+        return;
+    }
+    s.after = s.before + nb;
+    if (!badness(m->baseline, nb, m->more_is_better, s.before) ||
+        !badness(m->now, na, m->more_is_better, s.after))
+        (void)snprintf(r->why, sizeof r->why, "a measurement that is not positive");
+    else if (measure(m, &s, alpha, &test, &p) < 0)
+        (void)snprintf(r->why, sizeof r->why, "too many measurements");
+    else
+        set_result(&test, p, r);
+    free(s.before);
+}
+
+static void measure_one(const struct gate_metric *m, double alpha,
+                        struct gate_result *r)
+{
+    const size_t nb = m->baseline_count, na = m->now_count;
+    start(r);
+    if (nb == 0 || na == 0) {
+        (void)snprintf(r->why, sizeof r->why, "not measured on both sides");
+        return;
+    }
+    if ((all_equal(m->baseline, nb) || nb == 1) && all_equal(m->now, na) &&
+        nb + na > 2 && floor(m->now[0]) == m->now[0] &&
+        floor(m->baseline[0]) == m->baseline[0]) {
+        judge_exact(m, r);
+        return;
+    }
+    judge_noisy(m, alpha, r);
+    const size_t fewest = nb < na ? nb : na;
+    if (!r->why[0] && fewest < GATE_LEAST)
+        (void)snprintf(r->why, sizeof r->why, "%zu %s: at least %d are needed", fewest,
+                       m->paired ? "pairs" : "samples on one side", GATE_LEAST);
+}
+
+/* ---- Together ----------------------------------------------------------------------- */
+
+/* Holm: the smallest p is multiplied by the number of metrics, the next by one less …,
+ * and none becomes smaller than the one before. */
+static void correct(struct gate_result *results, size_t count)
+{
+    bool done[GATE_METRICS] = { false };
+    size_t tests = 0;
+    double before = 0;
+    for (size_t i = 0; i < count; i++)
+        tests += !isnan(results[i].p);
+    for (size_t left = tests; left > 0; left--) {
+        size_t next = count;
+        for (size_t i = 0; i < count; i++)
+            if (!done[i] && !isnan(results[i].p) &&
+                (next == count || results[i].p < results[next].p))
+                next = i;
+        const double p = results[next].p * (double)left;
+        before = p > before ? p : before;
+        results[next].p = before > 1 ? 1 : before;
+        done[next] = true;
+    }
+}
+
+static void decide(const struct gate_metric *m, double alpha, struct gate_result *r)
+{
+    if (r->exact || r->why[0])
+        return;
+    const double limit = 1 + m->threshold;
+    const bool slower = r->low > 1 && r->p <= alpha / 2;
+    if (slower && r->ratio > limit)
+        r->verdict = GATE_FAIL;
+    else if (r->high < limit)
+        r->verdict = GATE_PASS;
+    else
+        (void)snprintf(r->why, sizeof r->why,
+                       slower ? "slower, but whether by more than %.0f %% is not sure"
+                              : "too noisy to exclude a slowdown of %.0f %%",
+                       100 * m->threshold);
+}
+
+void gate_judge(const struct gate_metric *metrics, size_t count, int look,
+                struct gate_result *ret_results)
+{
+    const double alpha = gate_alpha(look);
+    count = count < GATE_METRICS ? count : GATE_METRICS;
+    for (size_t i = 0; i < count; i++)
+        measure_one(&metrics[i], alpha, &ret_results[i]);
+    correct(ret_results, count);
+    for (size_t i = 0; i < count; i++)
+        decide(&metrics[i], alpha, &ret_results[i]);
+}
+
+enum gate_verdict gate_together(const struct gate_result *results, size_t count)
+{
+    enum gate_verdict all = GATE_PASS;
+    for (size_t i = 0; i < count; i++) {
+        if (results[i].verdict == GATE_FAIL)
+            return GATE_FAIL;
+        if (results[i].verdict == GATE_INCONCLUSIVE)
+            all = GATE_INCONCLUSIVE;
+    }
+    return all;
+}

@@ -1,0 +1,203 @@
+"""Formulas by name, and counting what torch runs."""
+
+import pytest
+
+import sonde
+
+
+def test_estimates_have_the_numbers_of_the_formulas():
+    assert sonde.estimate_linear_flops(784, 512, batch_size=32) == 2 * 32 * 784 * 512 + 32 * 512
+    attention = sonde.estimate_attention_flops(1000, 256, 8)
+    assert attention == 2 * (4 * 1000 * 256**2 + 2 * 1000**2 * 256) + 8 * 6 * 1000**2 + 4 * 1000 * 256
+    half = sonde.estimate_attention_flops(1000, 256, 8, sparse_ratio=0.5)
+    assert attention - half == 1000**2 * 256 * 2 + 8 * 6 * 1000**2 // 2
+    ffn = sonde.estimate_ffn_flops(256, 512, 500)
+    assert ffn == 4 * 500 * 256 * 512 + 500 * (4 * 512 + 512 + 256)
+    assert sonde.estimate_mpnn_flops(100, 500, 16, 16, "gcn") == 2 * (100 * 256 + 600 * 16) + 1600
+    assert sonde.estimate_pe_flops(100, 16, "lap") == 9 * 100**3
+
+
+def test_a_graph_transformer_is_estimated_by_component():
+    estimate = sonde.estimate_model_flops(num_nodes=500, num_edges=2500, hidden_dim=256)
+    assert estimate.total == sum(estimate.breakdown.values())
+    assert estimate.breakdown["attention"] == 6 * sonde.estimate_attention_flops(500, 256, 8)
+    assert estimate.parameters == 3_962_122
+    assert estimate.flops_per_parameter == pytest.approx(estimate.total / 3_962_122)
+    assert estimate.training_step > 2.5 * estimate.total
+
+
+def test_memory_estimates():
+    mb = sonde.estimate_attention_memory(1000, 8, 256)
+    assert mb == pytest.approx((4 * 1000 * 256 * 4 + 2 * 8 * 1000**2 * 4) / 2**20)
+    assert sonde.estimate_attention_memory(1000, 8, 256, flash=True) < mb / 10
+    storage = sonde.estimate_pe_storage(1000, 32, 16, 0.1)
+    assert storage["node_pe"] == pytest.approx(1000 * 32 * 4 / 2**20)
+    assert storage["relative_pe_sparse"] < storage["relative_pe_dense"]
+    assert sonde.padding_waste([10, 20, 30, 40])["nodes"] == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sonde.estimate_attention_flops(10, 16, 5),
+        lambda: sonde.estimate_linear_flops(-1, 3),
+        lambda: sonde.estimate_linear_flops(0, 3),
+        lambda: sonde.estimate_mpnn_flops(10, 20, 4, 4, "gim"),
+        lambda: sonde.estimate_model_flops(num_nodes=10, hidden_dim=256, num_heads=7),
+        lambda: sonde.estimate_pe_storage(10, 4, 4, 2.0),
+        lambda: sonde.padding_waste([]),
+    ],
+)
+def test_impossible_sizes_are_errors(call):
+    with pytest.raises(ValueError):
+        call()
+
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+from flops_modules import cases  # noqa: E402
+
+CASES = cases()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c[0] for c in CASES])
+def test_twenty_modules_have_the_products_worked_out_by_hand(case):
+    name, module, inputs, forward, both = case
+    counted = sonde.flops(module, inputs)
+    assert counted.coverage == 1, counted.unknown
+    if forward is not None:
+        assert counted.macs == forward
+        assert counted.matrix_flops == 2 * forward
+    if both is not None:
+        assert sonde.flops(module, inputs, backward=True).macs == both
+    assert counted.by_layer[""].flops == counted.total
+
+
+def test_modules_in_evaluation_mode_run_fused_and_count_the_same():
+    for name in ("encoder layer", "multi-head attention"):
+        _, module, inputs, forward, _ = next(c for c in CASES if c[0] == name)
+        module.eval()
+        counted = sonde.flops(module, inputs)
+        module.train()
+        assert counted.macs == forward, counted
+        assert counted.coverage == 1
+
+
+def test_layers_add_up():
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Sequential(nn.Linear(16, 4), nn.GELU()))
+    counted = sonde.flops(model, torch.randn(10, 8))
+    assert counted.by_layer["0"].macs == 10 * 8 * 16
+    assert counted.by_layer["2.0"].macs == 10 * 16 * 4
+    assert counted.by_layer["2"].flops == counted.by_layer["2.0"].flops + counted.by_layer["2.1"].flops
+    assert counted.by_layer["2.1"].elementwise == 4 * 10 * 4
+    assert counted.parameters == 8 * 16 + 16 + 64 + 4
+    assert counted.total == 2 * counted.macs + counted.elementwise
+    assert "addmm" in str(counted)
+
+
+def test_graph_operators_are_counted():
+    x, index = torch.randn(50, 4), torch.randint(10, (50,))
+    with sonde.count_flops() as counter:
+        torch.zeros(10, 4).index_add(0, index, x)
+        torch.zeros(10, 4).scatter_add(0, index.unsqueeze(1).expand(-1, 4), x)
+        torch.zeros(10, 4).scatter_reduce(0, index.unsqueeze(1).expand(-1, 4), x, "mean")
+    counted = counter.result()
+    for name in ("index_add", "scatter_add", "scatter_reduce"):
+        assert counted.by_operator[name].elementwise == 200, counted
+    assert counted.coverage == 1
+
+
+def test_an_unknown_operator_is_listed_with_its_share():
+    x = torch.randn(20, 20)
+    with sonde.count_flops() as counter:
+        torch.linalg.svd(x)
+        x + x
+    counted = counter.result()
+    assert [u.name for u in counted.unknown] == ["_linalg_svd"]
+    assert 0 < counted.unknown[0].share < 1
+    assert counted.coverage == pytest.approx(1 - counted.unknown[0].share)
+    assert "_linalg_svd" in str(counted)
+
+
+def test_training_steps_count_too_and_nothing_is_left_behind():
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.randn(2, 4)).sum().backward()
+    before = [p.grad.clone() for p in model.parameters()]
+    sonde.flops(model, torch.randn(2, 4), backward=True)
+    assert all(torch.equal(a, p.grad) for a, p in zip(before, model.parameters()))
+    assert not model._forward_hooks and not model._forward_pre_hooks
+    with sonde.count_flops(model) as counter:
+        model(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+    assert counter.result().coverage == 1, counter.result().unknown
+    assert counter.result().by_layer["(outside)"].flops > 0
+
+
+def test_an_error_inside_the_block_is_the_program_s_own():
+    with pytest.raises(RuntimeError, match="shape"):
+        with sonde.count_flops():
+            torch.randn(3, 4) @ torch.randn(3, 4)
+    torch.randn(2, 2) @ torch.randn(2, 2)  # the mode is gone
+
+
+# ---- Profilers as objects ------------------------------------------------------------------
+
+
+def test_the_runtime_profiler_profiles_all():
+    model = nn.Linear(4, 2)
+    profiler = sonde.RuntimeProfiler(model, num_runs=5, warmup_runs=1)
+    batch = (torch.randn(8, 4), torch.randn(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    results = profiler.profile_all(batch, optimizer=optimizer, loss_fn=nn.MSELoss())
+    assert set(results) == {"forward", "backward", "training_step"}
+    assert all(r.num_runs == 5 and r.min <= r.mean <= r.max for r in results.values())
+
+
+def test_memory_of_a_known_allocation():
+    def work():
+        return torch.ones(64 << 18).sum().item()  # 64 MiB
+
+    stats = sonde.profile_memory_usage(work)
+    if stats.peak_mb is None:
+        pytest.skip("this system does not tell the peak")
+    if stats.device == "cpu":
+        assert 55 < stats.peak_mb < 160
+
+
+def test_scaling_experiments_over_a_factory():
+    class Net(nn.Module):
+        def __init__(self, num_layers):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(num_layers))
+
+        def forward(self, x, edge_index):
+            for layer in self.layers:
+                x = layer(x).index_add(0, edge_index[1], x[edge_index[0]])
+            return x
+
+    experiment = sonde.ScalingExperiment(lambda num_layers=2, **_: Net(num_layers), num_runs=3, warmup_runs=1)
+    nodes = experiment.run_node_scaling([50, 100, 200])
+    layers = experiment.run_layer_scaling([1, 2], num_nodes=50)
+    assert nodes.flops[1] == 2 * nodes.flops[0] and nodes.flops[2] == 4 * nodes.flops[0]
+    assert layers.flops[1] == 2 * layers.flops[0]
+    assert len(nodes.exponents) == 2 and nodes.to_dict()["parameter_values"] == [50, 100, 200]
+    assert "num_nodes" in experiment.summary()
+
+
+def test_synthetic_graphs_come_from_the_seed():
+    a, b = (sonde.generate_scaling_graphs([100], seed=42)[0] for _ in range(2))
+    assert torch.equal(a.x, b.x) and torch.equal(a.edge_index, b.edge_index)
+    assert a.num_nodes == 100 and a.num_edges == 500 and a.x.shape[1] == 16
+    assert int(a.edge_index.max()) < 100
+
+
+def test_the_estimator_reads_sizes_off_the_model():
+    model = nn.Linear(2, 2)
+    with pytest.raises(ValueError, match="hidden_dim"):
+        sonde.FLOPsEstimator(model).estimate(10)
+    model.hidden_dim, model.num_layers, model.num_heads = 32, 2, 4
+    estimate = sonde.FLOPsEstimator(model).estimate(num_nodes=50, num_edges=250)
+    assert estimate.total == sonde.estimate_model_flops(50, 250, 32, 2, 4).total
+    assert estimate.parameters == 6
