@@ -13,11 +13,12 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
-#include "rawfile.h"
-
+/* Before measure.h, whose macro MEASURED would hide the word of provenance. */
 #include "analyse/report.h"
 #include "store/run.h"
 #include "trace/folder.h"
+
+#include "rawfile.h"
 
 enum { PROCESSES_MAX = 64 };
 
