@@ -18,14 +18,23 @@ static int clamp_width(int width)
     return width < 60 ? 60 : width > 200 ? 200 : width;
 }
 
-static const struct limits all = { SIZE_MAX, SIZE_MAX, SIZE_MAX,
-                                   SIZE_MAX, SIZE_MAX, .functions = 40 };
-static const struct limits roomy = {
-    .phases = 8, .threads = 5, .notes = 3, .metrics = 6, .files = 4, .functions = 6
-};
+static const struct limits all = { SIZE_MAX,
+                                   SIZE_MAX,
+                                   SIZE_MAX,
+                                   SIZE_MAX,
+                                   SIZE_MAX,
+                                   .functions = 40,
+                                   .findings = SIZE_MAX };
+static const struct limits roomy = { .phases = 8,
+                                     .threads = 5,
+                                     .notes = 3,
+                                     .metrics = 6,
+                                     .files = 4,
+                                     .functions = 6,
+                                     .findings = 4 };
 
 static const struct limits tight = {
-    .phases = 8, .threads = 2, .notes = 1, .functions = 3
+    .phases = 8, .threads = 2, .notes = 1, .functions = 3, .findings = 1
 };
 
 /* What goes first when the story is longer than a screen; --full has it all. Python's own
@@ -67,7 +76,8 @@ static void halves_print(struct halves *h, const struct report *r,
     section_phases(&h->before, r, limits);
     if (level < NO_PARTS)
         section_account(&h->before, r);
-    section_findings(&h->before, r, style->full);
+    section_forecasts(&h->before, r);
+    section_findings(&h->before, r, limits, style->full);
     section_end(&h->after, r, limits);
     section_loaders(&h->after, r, style->full);
     section_metrics(&h->after, r, limits);
