@@ -1,5 +1,5 @@
 # labels: no_asan
-# timeout: 300
+# timeout: 600
 """The HTML report in a real browser: every view has something to show, nothing runs that
 is not ours, and a frame does not cost more because a run was long."""
 
