@@ -69,6 +69,7 @@ def test_flops_as_the_document_wants_them():
         (["scale", "nodes", "x"], "'x' is not a size"),
         (["scale", "heads", "3"], "does not divide"),
         (["scale", "nodes", "--model", "mlp"], "no such axis"),
+        (["scale", "nodes", "--model", "gpt2"], "no such axis"),
         (["scale", "pe", "lup:4"], "'lup:4' is not a size"),
     ],
     ids=lambda a: " ".join(a) if isinstance(a, list) else None,
@@ -240,6 +241,15 @@ def test_what_would_not_fit_is_skipped_with_a_note():
     assert "skipped: would take" in large["note"] and large["predicted_mb"] > 100
     a = answer("scale", "nodes", 50, 2000, *SMALL[:6], *QUICK, "--budget", "100ms")
     assert "more than the budget" in a["scaling"]["points"][1]["note"]
+
+
+def test_batches_and_tokens_are_axes_too():
+    a = answer("scale", "batch", 1, 2, *SMALL, *QUICK)
+    assert a["scaling"]["best_batch_size"] in (1, 2) and a["scaling"]["best_samples_per_s"] > 0
+    assert a["model_info"]["num_nodes"] == 60 and a["hardware"]["cores"] >= 1
+    a = answer("scale", "tokens", 16, 32, "--model", "gpt2", *SMALL[:6], *QUICK)
+    first, second = a["scaling"]["points"]
+    assert second["forward_flops"] > 2 * first["forward_flops"]
 
 
 def test_encodings_are_compared():

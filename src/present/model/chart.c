@@ -11,7 +11,8 @@ enum { WIDTH = 760, HEIGHT = 440, LEFT = 80, RIGHT = 190, TOP = 46, BOTTOM = 52 
 
 static const char *const colors[] = { "#4269d0", "#efb118", "#ff725c", "#6cc5b0",
                                       "#3ca951", "#ff8ab7", "#a463f2", "#97bbf5",
-                                      "#9c6b4e", "#9498a0" };
+                                      "#9c6b4e", "#9498a0", "#1b1b1b", "#b5a300",
+                                      "#00838f" };
 
 struct frame {
     double x0, x1, y0, y1; /* decades: logarithms */
