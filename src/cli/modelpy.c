@@ -11,10 +11,13 @@
 #include "cli/cli.h"
 #include "launch/ownplace.h"
 
+/* As `make install` puts it where libraries have another name than lib. */
+#define PLACE_OF_INSTALLATION "%s/../" SONDE_LIBDIR "/sonde/inject"
+
 static const char *const places[] = { "%s/python",
                                       "%s/../lib/sonde/inject",
                                       "%s/../lib64/sonde/inject",
-                                      "%s/../" SONDE_LIBDIR "/sonde/inject",
+                                      PLACE_OF_INSTALLATION,
                                       "%s/../..",
                                       NULL };
 

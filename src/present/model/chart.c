@@ -55,8 +55,9 @@ static bool frame_of(const struct scaling *s, struct frame *f)
 
 static void put_grid(const struct scaling *s, const struct frame *f, FILE *out)
 {
-    for (double decade = f->y0; decade <= f->y1; decade++) {
+    for (int i = 0; f->y0 + i <= f->y1; i++) {
         char text[HUMAN_LEN];
+        const double decade = f->y0 + i;
         const double y = at_y(f, pow(10, decade));
         (void)fprintf(out,
                       "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' class='grid'/>"
