@@ -11,14 +11,10 @@
 #include "cli/cli.h"
 #include "launch/ownplace.h"
 
-/* As `make install` puts it where libraries have another name than lib. */
-#define PLACE_OF_INSTALLATION "%s/../" SONDE_LIBDIR "/sonde/inject"
+/* In a build tree, as `make install` puts it, in a wheel. */
+static const char *const places[] = { "%s/python", "%s/../lib/sonde/inject",
 
-static const char *const places[] = { "%s/python",
-                                      "%s/../lib/sonde/inject",
-                                      "%s/../lib64/sonde/inject",
-                                      PLACE_OF_INSTALLATION,
-                                      "%s/../..",
+                                      "%s/../" SONDE_LIBDIR "/sonde/inject", "%s/../..",
                                       NULL };
 
 char **modelpy_copy(int argc, char **argv)
