@@ -13,9 +13,8 @@
 
 /* In a build tree, as `make install` puts it, in a wheel. */
 static const char *const places[] = { "%s/python", "%s/../lib/sonde/inject",
-
-                                      "%s/../" SONDE_LIBDIR "/sonde/inject", "%s/../..",
-                                      NULL };
+                                      ("%s/../" SONDE_LIBDIR "/sonde/inject"),
+                                      "%s/../..", NULL };
 
 char **modelpy_copy(int argc, char **argv)
 {
