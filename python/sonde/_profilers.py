@@ -507,6 +507,54 @@ def run_pe_scaling(
     )
 
 
+@dataclass
+class BatchThroughput:
+    """Samples per second by batch size, and the size with the most."""
+
+    samples_per_s: dict[int, float]
+    optimal: int
+    stats: dict[int, BenchResult] = field(default_factory=dict, repr=False)
+    notes: dict[int, str] = field(default_factory=dict)
+
+
+def throughput_by_batch_size(
+    function: Callable[[Any], Any],
+    make_batch: Callable[[int], Any],
+    batch_sizes: Sequence[int] = (16, 32, 64, 128),
+    num_runs: int = 10,
+    warmup_runs: int = 2,
+) -> BatchThroughput:
+    """Run `function(make_batch(size))` at each size.
+
+        best = sonde.throughput_by_batch_size(model, lambda n: torch.randn(n, 784))
+        print(best.optimal, best.samples_per_s)
+
+    The median run counts. A size that runs out of memory is skipped with a note.
+    """
+    from ._bench import bench
+
+    rates: dict[int, float] = {}
+    stats: dict[int, BenchResult] = {}
+    notes: dict[int, str] = {}
+    for size in batch_sizes:
+        if size < 1:
+            raise ValueError(f"a batch needs one sample at least, got {size}")
+        try:
+            batch = make_batch(size)
+            stats[size] = bench(function, batch, runs=num_runs, warmup=warmup_runs)
+            rates[size] = size / stats[size].median_s
+        except (MemoryError, RuntimeError) as error:
+            if (
+                not isinstance(error, MemoryError)
+                and "memory" not in str(error).lower()
+            ):
+                raise
+            notes[size] = "skipped: memory ran out"
+    if not rates:
+        raise ValueError("no batch size could be run")
+    return BatchThroughput(rates, max(rates, key=rates.__getitem__), stats, notes)
+
+
 def profile_pe_computation(
     pe_transform: Callable[[Any], Any],
     data: Any,

@@ -86,3 +86,24 @@ def test_torch_s_own_counter_agrees_or_is_known_not_to(device):
         same = all(row[f"ours_{k}"] == row[f"torch_{k}"] for k in ("forward", "both"))
         assert same or row["module"] in DIFFERENCES, row
     assert sum(r["ours_both"] == r["torch_both"] for r in rows) >= 14
+
+
+def test_the_best_batch_size_is_the_one_with_the_highest_throughput():
+    import time
+
+    # A fixed cost and one per sample, but beyond 8 samples everything takes ten times as long.
+    def work(batch):
+        time.sleep((0.004 + 0.0005 * len(batch)) * (10 if len(batch) > 8 else 1))
+
+    best = sonde.throughput_by_batch_size(work, lambda n: [0] * n, [1, 8, 16], num_runs=5, warmup_runs=0)
+    assert best.optimal == 8
+    assert best.samples_per_s[8] > best.samples_per_s[1] and set(best.stats) == {1, 8, 16}
+    with pytest.raises(ValueError):
+        sonde.throughput_by_batch_size(work, lambda n: [0] * n, [0])
+
+    def too_large(batch):
+        if len(batch) > 4:
+            raise MemoryError
+
+    limited = sonde.throughput_by_batch_size(too_large, lambda n: [0] * n, [4, 8], num_runs=2)
+    assert limited.optimal == 4 and "memory" in limited.notes[8]

@@ -318,10 +318,11 @@ int ogb_parse(const struct ogb_text texts[OGB_FILES], size_t limit,
         (void)snprintf(ret_error, OGB_ERROR_LEN, "%s holds no graph", names[OGB_NODES]);
         return SONDE_E_FORMAT;
     }
-    uint64_t *nodes = calloc(2 * count, sizeof *nodes), *edges = nodes + count;
-    int rc = nodes ? parse_counts(lines_of(texts, OGB_NODES, ret_error), count, nodes,
-                                  &all_nodes)
-                   : -ENOMEM;
+    uint64_t *nodes = calloc(count, sizeof *nodes),
+             *edges = calloc(count, sizeof *edges);
+    int rc = nodes && edges ? parse_counts(lines_of(texts, OGB_NODES, ret_error), count,
+                                           nodes, &all_nodes)
+                            : -ENOMEM;
     rc = rc < 0 ? rc
                 : parse_counts(lines_of(texts, OGB_EDGE_COUNTS, ret_error), count,
                                edges, &all_edges);
@@ -337,6 +338,7 @@ int ogb_parse(const struct ogb_text texts[OGB_FILES], size_t limit,
             graphs_release(&g);
     }
     free(nodes);
+    free(edges);
     if (rc == 0)
         *ret_graphs = g;
     return rc;

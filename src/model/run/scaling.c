@@ -27,6 +27,7 @@ static const struct {
     [AXIS_HIDDEN] = { "hidden", "wide", SIZE(hidden), { 64, 128, 256, 512 } },
     [AXIS_HEADS] = { "heads", "heads", SIZE(heads), { 1, 2, 4, 8, 16 } },
     [AXIS_BATCH] = { "batch", "in a batch", SIZE(batch), { 1, 2, 4, 8 } },
+    [AXIS_TOKENS] = { "tokens", "tokens", SIZE(tokens), { 64, 128, 256, 512 } },
     [AXIS_PE] = { "pe", "", 0, { 0 } },
     [AXIS_MATMUL] = { "matmul", "square", 0, { 128, 256, 512, 1024 } },
 #undef SIZE

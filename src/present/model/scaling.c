@@ -256,6 +256,10 @@ void scaling_json(const struct scaling *s, struct json_writer *w)
     json_array_end(w);
     put_number(w, "attention_overtakes_message_passing",
                s->has_crossing ? s->crossing : NAN);
+    if (s->best_batch) {
+        put_number(w, "best_batch_size", (double)s->points[s->best_batch - 1].at.size);
+        put_number(w, "best_samples_per_s", s->best_throughput);
+    }
     put_number(w, "largest_that_fits", s->has_largest ? (double)s->largest : NAN);
     put_mb(w, "available_mb", s->available);
     put_number(w, "took_s", s->took_s);
