@@ -36,7 +36,9 @@ class _Now:
         self.optimizer_steps = 0
         self.since_fetch = 0  # optimizer steps since then
         self.first_optimizer: Optional[int] = None  # id, while no loader is in use
-        self.others: Any = weakref.WeakKeyDictionary()  # iterator -> work() at its fetch
+        self.others: Any = (
+            weakref.WeakKeyDictionary()
+        )  # iterator -> work() at its fetch
         self.epoch = 0
         self.epoch_began = 0.0
         self.epoch_steps = 0
