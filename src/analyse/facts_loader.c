@@ -167,7 +167,7 @@ static void set_samples(const struct report *r, const struct loader *l, struct f
     const double cpu = l->sample_cpu.d.count
                            ? mean_of(&l->sample_cpu) / mean_of(&l->sample)
                            : mean_of(&l->make_cpu) / make;
-    f->v[FACT_SAMPLE_CPU_SHARE] = fmin(cpu * starvation(r, l), 1);
+    f->v[FACT_SAMPLE_CPU_SHARE] = at_most(cpu * starvation(r, l), 1);
     if (d->count >= 100) {
         const double median = distribution_quantile(d, 0.5);
         f->v[FACT_SAMPLE_TAIL] = distribution_quantile(d, 0.99) / median;

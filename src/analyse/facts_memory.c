@@ -120,7 +120,7 @@ static void set_faults(struct report *r, struct facts *f)
     f->v[FACT_MAJOR_FAULTS] = steady_mean(r, "page_faults_major", "");
     f->v[FACT_SWAP_MB] = steady_mean(r, "swap", "");
     if (cores > 0.05)
-        f->v[FACT_FAULT_SHARE] = fmin(faults * FAULT_S / cores, 1);
+        f->v[FACT_FAULT_SHARE] = at_most(faults * FAULT_S / cores, 1);
     if (f->v[FACT_STEP_MS] > 0)
         f->v[FACT_FAULTS_PER_STEP] = faults * f->v[FACT_STEP_MS] / 1e3;
 }

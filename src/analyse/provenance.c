@@ -15,7 +15,7 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu", "operations.gpu", "cost", "bound_by",
+    "gpu", "operations.gpu", "cost",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -76,6 +76,20 @@ static void add_recorded(struct report *r)
             "unwound by .eh_frame; Python's by its structures; nothing is stopped",
             "one look per hang");
     add(r, "lost", MEASURED, "counted where an event could not be kept", "exact");
+}
+
+static void add_diagnosis(struct report *r)
+{
+    add(r, "account", r->account.known ? MEASURED : UNAVAILABLE,
+        r->account.known
+            ? "every nanosecond of the main thread in one part and one phase"
+            : "no steps were recorded",
+        r->account.partial ? "retained steps" : "");
+    add(r, "bottlenecks", r->diagnosis.made ? MEASURED : UNAVAILABLE,
+        "rules over measured numbers; each finding lists them with their sources", "");
+    add(r, "bottlenecks.predicted_gain", MODELLED,
+        "settings of the loader by the what-if model, other advice by the share at stake",
+        "a range");
 }
 
 static void add_resources(struct report *r)
@@ -314,8 +328,8 @@ static void add_energy(struct report *r)
 static void add_ranks(struct report *r)
 {
     bool told = false;
-    for (size_t i = 0; i < r->process_count; i++)
-        told |= r->processes[i].rank >= 0;
+    for (size_t i = 0; i < r->layer.interpreter_count; i++)
+        told |= r->layer.interpreters[i].rank >= 0;
     add(r, "ranks", told ? MEASURED : UNAVAILABLE,
         told ? "processes with RANK and WORLD_SIZE" : "no process said that it is one",
         "");
@@ -328,6 +342,7 @@ int provenance_write(struct report *report)
     if (!report->provenance)
         return -ENOMEM;
     add_recorded(report);
+    add_diagnosis(report);
     add_resources(report);
     add_monitors(report);
     add_allocations(report);

@@ -66,7 +66,8 @@ static void gain_of_settings(const struct rule_case *c, struct draft *d, double 
 {
     const double low = FACT_OF(c, WORKERS_GAIN_LOW);
     const double high = FACT_OF(c, WORKERS_GAIN_HIGH);
-    d->stake = rule_of_run(c, share);
+    /* What settings do not bring has another cause, which has its own rule. */
+    d->stake = rule_of_run(c, fmin(share, 1.5 * gain + 0.05));
     d->gain = (struct gain){ isnan(low) ? 0.8 * gain : fmin(low, gain), gain,
                              isnan(high) ? fmin(1.1 * gain, 1) : fmax(high, gain) };
 }
@@ -123,7 +124,8 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
     draft_time(c, d, part, 0.5, 0.75, 1);
     /* Where workers hide it, they come first; where there is no loader to set, the work
      * itself does. */
-    if (FACT_OF(c, WORKERS_GAIN) >= c->t->workers_help)
+    const double settings = FACT_OF(c, WORKERS_GAIN);
+    if (settings >= c->t->workers_help && settings >= 0.5 * part)
         d->stake *= 0.6;
     else
         d->stake = rule_of_run(c, share * fmax(fmin(transform, 1), 0.8));

@@ -187,8 +187,8 @@ struct forecast whatif_predict(const struct pipeline *p, const struct settings *
     const double high = model(p, &asked, &dear, &other) * correction(p, &dear);
     f.step_ns = model(p, &asked, &usual, &f) * correction(p, &usual);
     /* What is measured moves from run to run by some percent. */
-    f.low_ns = fmin(fmin(low, high), f.step_ns) * 0.95;
-    f.high_ns = fmax(fmax(low, high), f.step_ns) * 1.08;
+    f.low_ns = fmin(fmin(low, high), 0.92 * f.step_ns) * 0.95;
+    f.high_ns = fmax(fmax(low, high), 1.08 * f.step_ns) * 1.05;
     f.wait_ns = fmax(f.step_ns - p->compute_ns, 0);
     return f;
 }

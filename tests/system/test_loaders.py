@@ -153,9 +153,7 @@ def test_without_workers_the_phases_tell_loading_from_the_rest(truths):
     assert near(phases["collate"], truth["collate"])
     inside = truth["work"] + truth["jitter"] + truth["collate"]
     assert near(phases["data_loading"], truth["wait"] - inside, 0.03)
-    item = operation(
-        answer, "DataLoader.next", "DataLoader.fetch", "Files.__getitem__"
-    )
+    item = operation(answer, "DataLoader.next", "DataLoader.fetch", "Files.__getitem__")
     assert item["count"] == SAMPLES and near(item["total_s"], truth["sample"])
 
 
