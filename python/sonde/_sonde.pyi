@@ -197,8 +197,7 @@ class Hook:
         after: Any = None,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    @property
-    def __wrapped__(self) -> Any: ...
+    __wrapped__: Any
 
 class Fetches:
     live: bool
