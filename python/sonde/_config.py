@@ -72,7 +72,7 @@ class Config:
         True, "sample GPU utilisation, clocks, power (NVML, from outside)"
     )
     track_cuda_events: bool = _switch(
-        True, "CUDA events at phase boundaries", "comes with the torch layer"
+        True, "CUDA events at phase boundaries", "recorded by `sonde run`, not in a session"
     )
     enable_io_profiling: bool = _switch(True, "everything about input and output")
     track_file_operations: bool = _switch(True, "file calls", _IO_RUN_ONLY)

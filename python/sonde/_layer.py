@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Callable, Optional
 
 from . import _sonde
+
+TYPE_CHECKING = False  # typing is slow to import, and every interpreter gets here
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
 
 NOTES = "python.jsonl"
 _MOST_BYTES = 1 << 20  # of notes in a run
