@@ -330,7 +330,7 @@ static int eval(struct eval *e, const struct filter *f, struct sets *s);
 /* AND: true where all are, false where any is. OR: the other way round. */
 static int eval_list(struct eval *e, const struct filter *f, struct sets *s)
 {
-    const bool and = f->op == FILTER_AND;
+    const bool all_of = f->op == FILTER_AND;
     uint64_t *every = and? s->yes : s->no;
     uint64_t *any = and? s->no : s->yes;
     set_all(e, every);

@@ -189,6 +189,7 @@ static int set_like(struct asking *a, const char *like)
     struct experiment e;
     struct buf id = BUF_INIT;
     int rc;
+    experiment_init(&e);
     buf_clear(&a->store->message);
     if (like[0] == '{') {
         rc = experiment_parse(like, strlen(like), &a->arena, &e, &a->store->message);

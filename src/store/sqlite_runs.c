@@ -444,6 +444,7 @@ int sqlite_get(struct store *store, const char *id, struct arena *arena,
     struct sqlite_store *s = (struct sqlite_store *)store;
     struct experiment e;
     sqlite3_stmt *stmt = NULL;
+    experiment_init(&e);
     int rc = sqlite_prepare(s->db, "SELECT " COLUMN_NAMES " FROM runs WHERE id = ?1",
                             id, &stmt);
     if (rc < 0)
