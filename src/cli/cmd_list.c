@@ -71,6 +71,8 @@ static const char *exit_words(const struct run_row *row, char ret_text[EXIT_LEN]
         (void)snprintf(ret_text, EXIT_LEN, "%s", signal_name(e->signal, name));
     else if (e->code >= 0)
         (void)snprintf(ret_text, EXIT_LEN, "%d", e->code);
+    else if (!row->dir[0])
+        (void)snprintf(ret_text, EXIT_LEN, "–"); /* logged: nobody ran it here */
     else
         (void)snprintf(ret_text, EXIT_LEN, "unknown");
     return ret_text;

@@ -255,12 +255,14 @@ static void put_course(struct page *p, const struct trends *t)
     if (c->per_point > 1)
         page_printf(p, "   medians of %zu", c->per_point);
     page_puts(p, PLAIN, "\n");
-    if (c->has_slope) {
+    const double span = c->point_count ? c->times[c->point_count - 1] - c->times[0] : 0;
+    if (c->has_slope && span > 0) {
+        char over[HUMAN_LEN];
         page_label(p, "");
-        page_printf(p, "%+.3g a day [%+.3g, %+.3g]%s\n", c->slope.slope * 86400,
-                    c->slope.low * 86400, c->slope.high * 86400,
-                    c->slope.low <= 0 && c->slope.high >= 0 ? ": no trend to be sure of"
-                                                            : "");
+        page_printf(
+            p, "%+.3g [%+.3g, %+.3g] over %s%s\n", c->slope.slope * span,
+            c->slope.low * span, c->slope.high * span, human_duration(over, span * 1e9),
+            c->slope.low <= 0 && c->slope.high >= 0 ? ": no trend to be sure of" : "");
     }
     for (size_t i = 0; i < c->change_count; i++) {
         const struct value id = id_of(t, c->first[c->changes[i].at]);

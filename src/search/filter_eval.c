@@ -330,9 +330,9 @@ static int eval(struct eval *e, const struct filter *f, struct sets *s);
 /* AND: true where all are, false where any is. OR: the other way round. */
 static int eval_list(struct eval *e, const struct filter *f, struct sets *s)
 {
-    const bool and = f->op == FILTER_AND;
-    uint64_t *every = and? s->yes : s->no;
-    uint64_t *any = and? s->no : s->yes;
+    const bool all_of = f->op == FILTER_AND;
+    uint64_t *every = all_of ? s->yes : s->no;
+    uint64_t *any = all_of ? s->no : s->yes;
     set_all(e, every);
     for (const struct filter *child = f->first; child; child = child->next) {
         struct sets one;
@@ -342,8 +342,8 @@ static int eval_list(struct eval *e, const struct filter *f, struct sets *s)
         if (rc < 0)
             return rc;
         for (size_t i = 0; i < e->words; i++) {
-            every[i] &= and? one.yes[i] : one.no[i];
-            any[i] |= and? one.no[i] : one.yes[i];
+            every[i] &= all_of ? one.yes[i] : one.no[i];
+            any[i] |= all_of ? one.no[i] : one.yes[i];
         }
     }
     return 0;

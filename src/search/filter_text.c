@@ -324,12 +324,12 @@ static struct filter *as_text(struct parser *p, struct filter *f, const char *at
 static struct filter *parse_is(struct parser *p, struct filter *f)
 {
     advance(p);
-    const bool not = is_word(p, "not");
-    if (not )
+    const bool negated = is_word(p, "not");
+    if (negated)
         advance(p);
     if (!is_word(p, "missing") && !is_word(p, "null"))
         return fail(p, p->start, "'is missing' or 'is not missing'");
-    f->op = not ? FILTER_EXISTS : FILTER_MISSING;
+    f->op = negated ? FILTER_EXISTS : FILTER_MISSING;
     advance(p);
     return f;
 }

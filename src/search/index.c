@@ -538,6 +538,8 @@ static int lock(const struct index *x)
                                      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     buf_release(&path);
     if (fd >= 0)
+        (void)fchmod(fd, 0600); /* whatever the umask */
+    if (fd >= 0)
         while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
             ;
     return fd;
@@ -574,8 +576,11 @@ int index_open(struct store *store, struct index **ret_index)
     x->store = identity_of(store);
     path_join(&dir, store->dir, "index");
     int rc = dir.error ? dir.error : store_last_seq(store, &seq, &removed);
+    const bool new_dir = rc == 0 && !path_is_dir(dir.data);
     if (rc == 0 && dir_make(dir.data, 0700) == 0)
         x->dir = strdup(dir.data);
+    if (new_dir)
+        (void)chmod(dir.data, 0700);
     buf_release(&dir);
     if (rc == 0 && (load(x, seq, removed) < 0 || !is_current(x, seq, removed))) {
         /* Somebody may have done it while we waited for the lock. */

@@ -114,14 +114,18 @@ int64_t sqlite_number(struct sqlite3 *db, const char *sql, int *rc)
 /* SQLite would give it the umask's mode; its -wal and -shm follow the file's. */
 static int make_file(const char *dir, const char *path)
 {
+    const bool new_dir = !path_is_dir(dir);
     int rc = dir_make(dir, 0700);
     if (rc < 0)
         return rc;
-    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (new_dir)
+        (void)chmod(dir, 0700); /* a umask may take even that */
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return -errno;
+        return errno == EEXIST ? 0 : -errno;
+    rc = fchmod(fd, 0600) < 0 ? -errno : 0;
     (void)close(fd);
-    return 0;
+    return rc;
 }
 
 static int open_file(const char *path, bool writing, struct sqlite3 **ret_db)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sqlite3.h>
 
@@ -165,8 +166,11 @@ static int write_profile_file(struct sqlite_store *s, const struct experiment *e
     buf_printf(&name, "%s.json", e->id);
     path_join(ret_path, dir.data, name.data);
     int rc = dir.error ? dir.error : name.error ? name.error : ret_path->error;
+    const bool new_dir = rc == 0 && !path_is_dir(dir.data);
     if (rc == 0)
         rc = dir_make(dir.data, 0700);
+    if (rc == 0 && new_dir)
+        (void)chmod(dir.data, 0700); /* whatever the umask */
     if (rc == 0)
         rc = file_replace(ret_path->data, e->profile, e->profile_len, 0600);
     buf_release(&dir);
@@ -440,6 +444,7 @@ int sqlite_get(struct store *store, const char *id, struct arena *arena,
     struct sqlite_store *s = (struct sqlite_store *)store;
     struct experiment e;
     sqlite3_stmt *stmt = NULL;
+    experiment_init(&e);
     int rc = sqlite_prepare(s->db, "SELECT " COLUMN_NAMES " FROM runs WHERE id = ?1",
                             id, &stmt);
     if (rc < 0)

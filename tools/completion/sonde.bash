@@ -12,8 +12,8 @@ _sonde_runs() {
 }
 
 _sonde() {
-    local verbs='run report compare top doctor demo attach list show search trends log
-        store bench flops model scale export plot import recover help'
+    local verbs='run report compare check top doctor demo attach list show search trends log
+        store baseline bench flops model scale export plot import recover help'
     local current=${COMP_WORDS[COMP_CWORD]}
     local verb=${COMP_WORDS[1]}
     local i
@@ -24,7 +24,7 @@ _sonde() {
         return
     fi
     # Behind `--` another program's command line begins.
-    if [[ $verb == run || $verb == bench ]]; then
+    if [[ $verb == run || $verb == bench || $verb == check || $verb == baseline ]]; then
         for ((i = 2; i < COMP_CWORD; i++)); do
             if [[ ${COMP_WORDS[i]} == -- ]]; then
                 if declare -F _command_offset >/dev/null; then
