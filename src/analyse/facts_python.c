@@ -49,7 +49,11 @@ static double gc_share(const struct report *r, const struct py_thread *t,
 {
     const double end_ns = r->account.known ? r->account.end_ns : 0.3e9;
     const double usual = 0.2e9 * import_s + 0.5 * end_ns;
-    return fmin(fmax(t->gc_ns - usual, 0) / loop_ns, 1);
+    const double start_ns = r->account.known ? r->account.startup_ns - 1e9 * import_s
+                                             : 0;
+    /* When is not recorded: a long start may have had all of it. */
+    return start_ns > 0.5 * loop_ns ? NAN
+                                    : at_most(fmax(t->gc_ns - usual, 0) / loop_ns, 1);
 }
 
 /* The time these shares are of: the loop where there is one. */
