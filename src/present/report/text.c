@@ -34,7 +34,7 @@ static const struct limits roomy = { .phases = 8,
                                      .findings = 4 };
 
 static const struct limits tight = {
-    .phases = 8, .threads = 2, .notes = 1, .functions = 3, .findings = 1
+    .phases = 8, .threads = 2, .notes = 1, .functions = 3, .findings = 0
 };
 
 /* What stands above the operations, and what below. */
@@ -54,7 +54,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_steps(&h->before, r);
     section_training(&h->before, r);
     section_phases(&h->before, r, limits);
-    if (limits->findings > 1)
+    if (limits->findings > 0)
         section_account(&h->before, r);
     section_forecasts(&h->before, r);
     section_findings(&h->before, r, limits, style->full);
