@@ -91,9 +91,7 @@ class Config:
     enable_line_profiling: bool = _switch(
         True, "time by function and line, looked at from outside (not at level basic)"
     )
-    estimate_flops: bool = _switch(
-        True, "FLOPs of blocks", "comes with the model cost library"
-    )
+    estimate_flops: bool = _switch(True, "profile_training() counts FLOPs of a batch")
     track_system: bool = _switch(True, "sample the whole machine's CPU and memory")
     system_interval: float = _switch(1.0, "seconds between samples of the machine")
 

@@ -31,7 +31,10 @@ def _append(line: str) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     fd = os.open(os.path.join(_directory, NOTES), flags, 0o600)
     try:
-        if os.fstat(fd).st_size < _MOST_BYTES:
+        size = os.fstat(fd).st_size
+        if size == 0:
+            os.fchmod(fd, 0o600)  # whatever the umask
+        if size < _MOST_BYTES:
             os.write(fd, line.encode("utf-8", "replace") + b"\n")
     finally:
         os.close(fd)

@@ -4,9 +4,10 @@ The baseline is a small JSON file to keep in git:
 
     {"training": {"wall_time_s": 1.93, "times_s": [1.91, 1.93, 1.97]}}
 
-The comparison is simple: the median time against the baseline's median and a threshold. One
-run of a block is one sample, so leave the threshold generous or measure several runs
-(`check.run(function, runs=5)`). `sonde check` is the gate with statistics.
+With eight or more times on both sides (`check.run(function, runs=8)`) the comparison is that of
+`sonde check`: Hodges-Lehmann with the Mann-Whitney interval; it regressed when it is slower
+beyond doubt and by more than the threshold. With fewer, the median against the baseline's
+median: one run of a block is one sample, so leave the threshold generous then.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
+from . import _command
 from ._operation import Operation
+
+LEAST = 8  # samples on both sides that the statistics want
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -37,23 +41,42 @@ class Comparison:
     baseline_s: Optional[float]
     threshold: float
     runs: int
+    gate: Optional[dict[str, Any]] = None
+    """What `sonde check` says of the samples; None when there are too few."""
 
     @property
     def change(self) -> Optional[float]:
         """0.25 is 25 % slower."""
+        if self.gate is not None and self.gate["ratio"] is not None:
+            return float(self.gate["ratio"]) - 1
         return None if not self.baseline_s else self.time_s / self.baseline_s - 1
 
     @property
     def regressed(self) -> Optional[bool]:
+        """None: nothing to compare with, or the samples do not tell."""
+        if self.gate is not None:
+            return {"fail": True, "pass": False}.get(self.gate["verdict"])
         return None if self.change is None else self.change > self.threshold
+
+    @property
+    def interval(self) -> Optional[tuple[float, float]]:
+        """Of the change, by the gate's statistics."""
+        if self.gate is None or self.gate["low"] is None:
+            return None
+        return float(self.gate["low"]) - 1, float(self.gate["high"]) - 1
 
     def __str__(self) -> str:
         if self.baseline_s is None:
             return f"{self.name}: {self.time_s:.4g} s, no baseline"
         return (
             f"{self.name}: {self.time_s:.4g} s against {self.baseline_s:.4g} s "
-            f"({self.change:+.0%}, allowed {self.threshold:+.0%})"
+            f"({self.change:+.0%}{self._interval_words()}, allowed {self.threshold:+.0%})"
         )
+
+    def _interval_words(self) -> str:
+        if self.interval is None:
+            return ""
+        return f" [{self.interval[0]:+.0%}, {self.interval[1]:+.0%}]"
 
 
 def read_baseline(path: PathLike) -> dict[str, Any]:
@@ -84,6 +107,27 @@ def write_baseline(path: PathLike, name: str, times: list[float]) -> None:
     os.replace(temporary, path)
 
 
+def _samples(entry: Any) -> list[float]:
+    times = entry.get("times_s") if isinstance(entry, dict) else None
+    if not isinstance(times, list):
+        return []
+    return [float(t) for t in times if isinstance(t, (int, float)) and t > 0]
+
+
+def _gate(
+    baseline: list[float], now: list[float], threshold: float
+) -> Optional[dict[str, Any]]:
+    """The judgement of `sonde check`, where there are samples and the command."""
+    if min(len(baseline), len(now)) < LEAST or _command.find() is None:
+        return None
+    task = {"wall": {"baseline": baseline[-64:], "now": now[-64:], "threshold": threshold}}
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(task, file)
+        file.flush()
+        words = ["check", "--json", "--inconclusive", "pass", "--samples", file.name]
+        return json.loads(_command.ask(*words))["metrics"][0]
+
+
 class RegressionCheck:
     """See check_regression()."""
 
@@ -103,6 +147,7 @@ class RegressionCheck:
 
     def _stored(self) -> Optional[float]:
         entry = read_baseline(self.baseline).get(self.name)
+        self._entry = entry
         if entry is None:
             return None
         value = entry.get("wall_time_s") if isinstance(entry, dict) else None
@@ -113,7 +158,10 @@ class RegressionCheck:
     def judge(self, times: list[float]) -> Comparison:
         """Compare, then update the baseline as asked."""
         median, stored = statistics.median(times), self._stored()
-        self.result = Comparison(self.name, median, stored, self.threshold, len(times))
+        gate = _gate(_samples(self._entry), times, self.threshold)
+        self.result = Comparison(
+            self.name, median, stored, self.threshold, len(times), gate
+        )
         if self.update == "always" or (self.update == "missing" and stored is None):
             write_baseline(self.baseline, self.name, times)
         if self.result.regressed and self.update != "always":

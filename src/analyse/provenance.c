@@ -330,8 +330,8 @@ static void add_energy(struct report *r)
 static void add_ranks(struct report *r)
 {
     bool told = false;
-    for (size_t i = 0; i < r->process_count; i++)
-        told |= r->processes[i].rank >= 0;
+    for (size_t i = 0; i < r->layer.interpreter_count; i++)
+        told |= r->layer.interpreters[i].rank >= 0;
     add(r, "ranks", told ? MEASURED : UNAVAILABLE,
         told ? "processes with RANK and WORLD_SIZE" : "no process said that it is one",
         "");

@@ -16,7 +16,9 @@ enum {
 };
 
 int cmd_attach(int argc, char **argv);
+int cmd_baseline(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_check(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -140,8 +140,7 @@ static int print(const struct scale_args *a, const struct scaling *s)
     if (!output_open(&out, a->output))
         return CLI_FAILED;
     if (!a->json)
-        (void)fprintf(out.file, "sonde scale %s · %s\n\n", axis_name(s->axis),
-                      a->family ? a->family : "graph_transformer");
+        scaling_title(s, out.file);
     const int rc = a->json ? scaling_document(s, out.file) : scaling_text(s, out.file);
     return output_close(&out, rc, "the result") ? CLI_GOOD : CLI_FAILED;
 }

@@ -12,9 +12,9 @@ enum experiments_format { EXPERIMENTS_TABLE, EXPERIMENTS_JSON, EXPERIMENTS_CSV }
 /* One of them, with what belongs to this list alone. */
 struct experiments_row {
     int64_t seq;
-    double similarity; /* NaN: not asked for */
-    const char *why;   /* JSON array, printed as it is; NULL: none */
-    const char *words; /* the same for people; NULL: none */
+    double similarity;         /* NaN: not asked for */
+    const char *why;           /* JSON array, printed as it is; NULL: none */
+    const char *words;         /* the same for people; NULL: none */
     const signed char *vector; /* of the embedding, in JSON; NULL: not asked for */
 };
 

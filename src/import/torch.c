@@ -92,6 +92,8 @@ void torch_classify(struct event_name *n)
     n->is_device = is_device_category(n->category);
     n->is_backward = begins(n->text, "autograd::engine::evaluate_function");
     n->phase = phase_by_name(n->text);
+    if (!n->phase)
+        n->phase = phase_by_name(n->category); /* as our own export writes it */
     for (size_t i = 0; !n->phase && i < sizeof rules / sizeof *rules; i++)
         if (fits(i, n)) {
             n->phase = rules[i].phase;

@@ -57,6 +57,27 @@ def test_several_runs_are_judged_by_their_median(baseline):
     assert len(json.loads(baseline.read_text())["f"]["times_s"]) == 5
 
 
+def times_of(path, name, times):
+    path.write_text(json.dumps({name: {"wall_time_s": sorted(times)[len(times) // 2], "times_s": times}}))
+
+
+def test_with_eight_samples_it_is_the_gate_of_the_command(baseline):
+    """The statistics of sonde check: an interval, and no verdict where none is possible."""
+    steady = [1.0 + i / 1000 for i in range(10)]
+    times_of(baseline, "f", steady)
+    check = sonde.check_regression("f", 0.2, baseline, on_regression=lambda c: None)
+    slower = check.judge([t * 1.5 for t in steady])
+    assert slower.regressed is True and slower.gate["verdict"] == "fail"
+    assert slower.interval[0] > 0.4 and slower.interval[1] < 0.6
+    same = check.judge(steady)
+    assert same.regressed is False and same.interval[0] <= 0 <= same.interval[1]
+    wild = [1.0, 3.0, 0.5, 9.0, 0.7, 2.0, 5.0, 0.9]
+    times_of(baseline, "f", wild)
+    unsure = check.judge([t * 1.3 for t in wild])
+    assert unsure.regressed is None and unsure.gate["verdict"] == "inconclusive"
+    assert "[" in str(slower)
+
+
 def test_a_failing_block_is_not_judged_and_bad_files_are_named(baseline):
     put(baseline, x=0.001)
     with pytest.raises(KeyError):

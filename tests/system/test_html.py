@@ -159,6 +159,12 @@ def test_hostile_names_do_no_harm_and_no_view_hangs(folder):
             assert view["took_ms"] < 20000, view  # hangs are what it looks for
 
 
+def test_a_long_zone_right_behind_short_ones_is_seen(folder):
+    seen = browse("behind", template=WEB / "dist/report.html", folder=folder)
+    assert seen["errors"] == []
+    assert seen["colour"] == [0x0A, 0x6E, 0xBD]  # forward, in light
+
+
 # ---- Speed ---------------------------------------------------------------------------------
 
 

@@ -89,9 +89,13 @@ def test_our_own_export_comes_back_the_same(tmp_path):
     """chrome export → import: every path with the same calls and time."""
     place = tmp_path / "run"
     sonde("demo", "-q", "--steps", 60, "-o", place)
-    there = operations(json.loads(sonde("report", place, "--json").stdout))
+    report = json.loads(sonde("report", place, "--json").stdout)
+    there = operations(report)
     sonde("export", place, "--format", "chrome", "-o", tmp_path / "out.json")
-    back = operations(imported(tmp_path, tmp_path / "out.json"))
+    answer = imported(tmp_path, tmp_path / "out.json")
+    back = operations(answer)
+    for name in ("data_loading", "forward", "backward"):
+        assert phase(answer, name) == pytest.approx(phase(report, name), rel=1e-3), name
     zones = {path: o for path, o in there.items() if o["kind"] == "zone"}
     assert len(zones) > 10
     for path, o in zones.items():

@@ -12,7 +12,8 @@ _sonde_runs() {
 }
 
 _sonde() {
-    local verbs='run report top attach list show export plot recover bench demo doctor help'
+    local verbs='run report compare top doctor demo attach list show search trends log
+        store bench flops model scale export plot import recover help'
     local current=${COMP_WORDS[COMP_CWORD]}
     local verb=${COMP_WORDS[1]}
     local i
@@ -42,7 +43,7 @@ _sonde() {
         return
     fi
     case $verb in
-    report | top | show | export | plot | recover)
+    report | compare | top | show | export | plot | recover)
         mapfile -t COMPREPLY < <(compgen -f -W "$(_sonde_runs)" -- "$current")
         ;;
     help)

@@ -132,6 +132,9 @@ static int estimate(enum axis axis, struct scale_point *p)
     list_release(&list);
     rc = rc < 0 ? rc : plan_training(&p->config, &p->plan);
     p->forward_flops = sonde_ops_total(&e.total.forward);
+    for (size_t i = 0; i < e.component_count; i++) /* done once, not in every step */
+        if (strcmp(e.components[i].name, "pe") == 0)
+            p->forward_flops -= sonde_ops_total(&e.components[i].cost.forward);
     p->step_flops = p->forward_flops + sonde_ops_total(&e.total.backward) +
                     sonde_optimizer_ops(SONDE_ADAMW, e.total.parameters);
     return rc;

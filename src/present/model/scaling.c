@@ -7,6 +7,7 @@
 
 #include "base/human.h"
 #include "model/run/growth.h"
+#include "present/model/parts.h"
 #include "present/model/words.h"
 
 /* ---- Text ---------------------------------------------------------------------------- */
@@ -112,6 +113,16 @@ static void put_parts(const struct scaling *s, FILE *out)
         }
         (void)fputc('\n', out);
     }
+}
+
+void scaling_title(const struct scaling *s, FILE *out)
+{
+    (void)fprintf(out, "sonde scale %s", axis_name(s->axis));
+    if (s->axis != AXIS_MATMUL) {
+        (void)fprintf(out, " · %s · from ", family_name(s->points[0].config.family));
+        sizes_text(&s->points[0].config, out);
+    }
+    (void)fputs("\n\n", out);
 }
 
 int scaling_text(const struct scaling *s, FILE *out)
@@ -257,6 +268,14 @@ int scaling_document(const struct scaling *s, FILE *out)
     json_init_file(&w, out, JSON_STYLE_PRETTY);
     json_object_begin(&w);
     put_text(&w, "schema", "sonde.scaling/1");
+    head_json(&w);
+    if (s->axis != AXIS_MATMUL) {
+        json_key(&w, "model_info");
+        json_object_begin(&w);
+        put_text(&w, "name", family_name(s->points[0].config.family));
+        sizes_json(&w, &s->points[0].config); /* at the first point */
+        json_object_end(&w);
+    }
     json_key(&w, "scaling");
     scaling_json(s, &w);
     json_object_end(&w);

@@ -1,0 +1,212 @@
+/* gate_test.c: the gate's judgement: what it promises, simulated; and its corners. */
+#include "unit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyse/gate.h"
+#include "num/prng.h"
+
+static double noisy(struct prng *r, double factor, double noise)
+{
+    const double u = 1 - prng_double(r), v = prng_double(r);
+    return factor * exp(noise * sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
+}
+
+/* One gate as `sonde check` runs it. */
+static enum gate_verdict gate(struct prng *r, double effect, double noise)
+{
+    double before[20], after[20];
+    size_t n = 0;
+    for (int look = 0; look < GATE_LOOKS; look++) {
+        for (; n < gate_looks[look]; n++) {
+            before[n] = after[n] = INFINITY;
+            for (int k = 0; k < gate_runs_per_side(n); k++) {
+                before[n] = fmin(before[n], noisy(r, 1, noise));
+                after[n] = fmin(after[n], noisy(r, 1 + effect, noise));
+            }
+        }
+        const struct gate_metric m = { .name = "wall",
+                                       .baseline = before,
+                                       .now = after,
+                                       .baseline_count = n,
+                                       .now_count = n,
+                                       .paired = true,
+                                       .threshold = 0.2 };
+        struct gate_result result;
+        gate_judge(&m, 1, look, &result);
+        if (result.verdict != GATE_INCONCLUSIVE)
+            return result.verdict;
+    }
+    return GATE_INCONCLUSIVE;
+}
+
+static double share_of(enum gate_verdict wanted, double effect, double noise)
+{
+    enum { GATES = 1500 };
+    struct prng random;
+    int count = 0;
+    prng_init(&random, 17);
+    for (int i = 0; i < GATES; i++)
+        count += gate(&random, effect, noise) == wanted;
+    return (double)count / GATES;
+}
+
+static void false_alarms_are_rare(void **state)
+{
+    (void)state;
+    assert_true(share_of(GATE_FAIL, 0, 0.05) <= 0.002);
+    assert_true(share_of(GATE_FAIL, 0, 0.15) <= 0.01);
+    assert_true(share_of(GATE_PASS, 0, 0.05) >= 0.99);
+}
+
+static void a_slowdown_of_thirty_percent_is_found(void **state)
+{
+    (void)state;
+    assert_true(share_of(GATE_FAIL, 0.3, 0.05) >= 0.99);
+    assert_true(share_of(GATE_FAIL, 0.3, 0.10) >= 0.97);
+    assert_true(share_of(GATE_PASS, 0.3, 0.10) <= 0.005);
+}
+
+static void the_looks_share_five_percent(void **state)
+{
+    (void)state;
+    double sum = 0;
+    for (int look = 0; look < GATE_LOOKS; look++)
+        sum += gate_alpha(look);
+    assert_near(sum, 0.05, 1e-12);
+    assert_near(gate_alpha(-1), 0.05, 0);
+}
+
+static void judge_one(const double *before, size_t nb, const double *after, size_t na,
+                      struct gate_metric m, struct gate_result *ret)
+{
+    m.baseline = before;
+    m.now = after;
+    m.baseline_count = nb;
+    m.now_count = na;
+    gate_judge(&m, 1, -1, ret);
+}
+
+static void counts_are_compared_as_they_are(void **state)
+{
+    (void)state;
+    const double a[] = { 1000, 1000 }, b[] = { 1001, 1001 }, zero[] = { 0, 0 };
+    struct gate_result r;
+    judge_one(a, 2, a, 2, (struct gate_metric){ .threshold = 0 }, &r);
+    assert_true(r.exact && r.verdict == GATE_PASS && r.ratio == 1);
+    judge_one(a, 2, b, 2, (struct gate_metric){ .threshold = 0 }, &r);
+    assert_true(r.exact && r.verdict == GATE_FAIL);
+    judge_one(a, 2, b, 2, (struct gate_metric){ .threshold = 0.01 }, &r);
+    assert_int_equal(r.verdict, GATE_PASS);
+    judge_one(zero, 2, a, 2, (struct gate_metric){ .threshold = 0.2 }, &r);
+    assert_true(r.verdict == GATE_FAIL && isinf(r.ratio));
+    judge_one(zero, 2, zero, 2, (struct gate_metric){ .threshold = 0 }, &r);
+    assert_int_equal(r.verdict, GATE_PASS);
+    judge_one(b, 2, a, 2,
+              (struct gate_metric){ .threshold = 0, .more_is_better = true }, &r);
+    assert_int_equal(r.verdict, GATE_FAIL);
+}
+
+static void rates_get_worse_by_falling(void **state)
+{
+    (void)state;
+    double fast[10], slow[10];
+    struct gate_result r;
+    for (int i = 0; i < 10; i++) {
+        fast[i] = 200 + i * 0.37;
+        slow[i] = 100 + i * 0.19;
+    }
+    const struct gate_metric m = { .threshold = 0.2, .more_is_better = true };
+    judge_one(fast, 10, slow, 10, m, &r);
+    assert_int_equal(r.verdict, GATE_FAIL);
+    assert_near(r.ratio, 2, 0.02);
+    judge_one(slow, 10, fast, 10, m, &r);
+    assert_int_equal(r.verdict, GATE_PASS);
+}
+
+static void what_cannot_be_told_is_said(void **state)
+{
+    (void)state;
+    const double few[] = { 1, 1.1, 1.05 };
+    const double odd[] = { 1, 2, -1, 1, 2, 3, 4, 5.5 };
+    double wild[10], other[10];
+    struct gate_result r;
+    judge_one(few, 3, few, 3, (struct gate_metric){ .threshold = 0.2 }, &r);
+    assert_int_equal(r.verdict, GATE_INCONCLUSIVE);
+    assert_non_null(strstr(r.why, "at least 8"));
+    judge_one(odd, 8, odd, 8, (struct gate_metric){ .threshold = 0.2 }, &r);
+    assert_non_null(strstr(r.why, "not positive"));
+    judge_one(NULL, 0, few, 3, (struct gate_metric){ .threshold = 0.2 }, &r);
+    assert_non_null(strstr(r.why, "both sides"));
+    for (int i = 0; i < 10; i++) {
+        wild[i] = 1 + (i * 7 % 10);
+        other[i] = 1.3 + (i * 3 % 10);
+    }
+    judge_one(wild, 10, other, 10, (struct gate_metric){ .threshold = 0.2 }, &r);
+    assert_int_equal(r.verdict, GATE_INCONCLUSIVE);
+    assert_non_null(strstr(r.why, "too noisy"));
+    assert_true(r.smallest > 0.2);
+}
+
+/* Sixteen metrics of noise: without correction one in three gates would alarm. */
+static void holm_keeps_many_metrics_honest(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 400, METRICS = 16 };
+    struct prng random;
+    int alarms = 0, plain = 0;
+    prng_init(&random, 23);
+    for (int round = 0; round < ROUNDS; round++) {
+        double a[METRICS][12], b[METRICS][12];
+        struct gate_metric m[METRICS];
+        struct gate_result r[METRICS], alone;
+        for (int k = 0; k < METRICS; k++) {
+            for (int i = 0; i < 12; i++) {
+                a[k][i] = noisy(&random, 1, 0.1);
+                b[k][i] = noisy(&random, 1, 0.1);
+            }
+            m[k] = (struct gate_metric){ .baseline = a[k],
+                                         .now = b[k],
+                                         .baseline_count = 12,
+                                         .now_count = 12,
+                                         .threshold = 0 };
+        }
+        gate_judge(m, METRICS, -1, r);
+        alarms += gate_together(r, METRICS) == GATE_FAIL;
+        bool any = false;
+        for (int k = 0; k < METRICS; k++) {
+            gate_judge(&m[k], 1, -1, &alone);
+            any |= alone.verdict == GATE_FAIL;
+        }
+        plain += any;
+    }
+    assert_true(alarms <= 0.05 * ROUNDS);
+    assert_true(plain > 0.15 * ROUNDS);
+}
+
+static void together_the_worst_counts(void **state)
+{
+    (void)state;
+    const struct gate_result results[] = { { .verdict = GATE_PASS },
+                                           { .verdict = GATE_INCONCLUSIVE },
+                                           { .verdict = GATE_FAIL } };
+    assert_int_equal(gate_together(results, 1), GATE_PASS);
+    assert_int_equal(gate_together(results, 2), GATE_INCONCLUSIVE);
+    assert_int_equal(gate_together(results, 3), GATE_FAIL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(false_alarms_are_rare),
+        cmocka_unit_test(a_slowdown_of_thirty_percent_is_found),
+        cmocka_unit_test(the_looks_share_five_percent),
+        cmocka_unit_test(counts_are_compared_as_they_are),
+        cmocka_unit_test(rates_get_worse_by_falling),
+        cmocka_unit_test(what_cannot_be_told_is_said),
+        cmocka_unit_test(holm_keeps_many_metrics_honest),
+        cmocka_unit_test(together_the_worst_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
