@@ -33,8 +33,9 @@ static const struct limits roomy = { .phases = 8,
                                      .functions = 6,
                                      .findings = 4 };
 
+static const struct limits tightest = { .phases = 8, .threads = 2, .notes = 1 };
 static const struct limits tight = {
-    .phases = 8, .threads = 2, .notes = 1, .functions = 3, .findings = 0
+    .phases = 8, .threads = 2, .notes = 1, .functions = 3, .findings = 1
 };
 
 /* What goes first when the story is longer than a screen; --full has it all. Python's own
@@ -63,7 +64,8 @@ static void halves_print(struct halves *h, const struct report *r,
 {
     const struct limits *limits = style->full        ? &all
                                   : level == SAY_ALL ? &roomy
-                                                     : &tight;
+                                  : level < NO_PARTS ? &tight
+                                                     : &tightest;
     const int width = clamp_width(style->width);
     page_init(&h->before, width, style->color, style->unicode);
     page_init(&h->after, width, style->color, style->unicode);
@@ -74,11 +76,7 @@ static void halves_print(struct halves *h, const struct report *r,
     section_steps(&h->before, r);
     section_training(&h->before, r);
     section_phases(&h->before, r, limits);
-<<<<<<< HEAD
-    if (limits->findings > 0)
-=======
     if (level < NO_PARTS)
->>>>>>> main
         section_account(&h->before, r);
     section_forecasts(&h->before, r);
     section_findings(&h->before, r, limits, style->full);
