@@ -78,6 +78,7 @@ void facts_of_python(struct report *r, struct facts *f)
     const double early = r->account.known ? r->account.warmup_ns + r->account.startup_ns
                                           : 0;
     f->v[FACT_LOG_SHARE] = at_most(lines.used_ns[PY_LOGGING] / loop, 1);
+    f->v[FACT_IMPORT_CPU_S] = lines.import_cpu_ns / 1e9;
     f->v[FACT_IMPORT_S] = lines.used_ns[PY_IMPORT] / 1e9;
     f->v[FACT_COMPILE_SHARE] = at_most(
         fmax(lines.used_ns[PY_COMPILE] - early, 0) / loop, 1);
