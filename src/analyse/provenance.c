@@ -239,11 +239,11 @@ static void add_loaders(struct report *r)
         "every worker; counts and sums exact, percentiles from 16 buckets per octave",
         "3 % of a percentile");
     add(r, "loaders.sample_cpu_ms", MEASURED,
-        "the thread's CPU clock at the end of each sample; of samples below 50 µs in one "
+        "the thread's CPU clock at the end of each sample; of samples below 200 µs in one "
         "batch of 32",
         "");
     add(r, "loaders.transforms", MEASURED,
-        "around each call in the list of a Compose; of samples below 20 µs in one batch "
+        "around each call in the list of a Compose; of samples below 30 µs in one batch "
         "of 32, totals scaled up by samples",
         "");
     add(r, "loaders.queued", MEASURED,
