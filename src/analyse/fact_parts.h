@@ -14,6 +14,7 @@ void facts_of_memory(struct report *report, struct facts *facts);
 void facts_of_files(struct report *report, struct facts *facts);
 void facts_of_python(struct report *report, struct facts *facts);
 void facts_of_native(struct report *report, struct facts *facts);
+void facts_of_ranks(struct report *report, struct facts *facts);
 void facts_of_cards(struct report *report, struct facts *facts);
 
 /* fmin() takes the number that is known; what is unknown must stay unknown. */

@@ -49,7 +49,11 @@ static double gc_share(const struct report *r, const struct py_thread *t,
 {
     const double end_ns = r->account.known ? r->account.end_ns : 0.3e9;
     const double usual = 0.2e9 * import_s + 0.5 * end_ns;
-    return fmin(fmax(t->gc_ns - usual, 0) / loop_ns, 1);
+    const double start_ns = r->account.known ? r->account.startup_ns - 1e9 * import_s
+                                             : 0;
+    /* When is not recorded: a long start may have had all of it. */
+    return start_ns > 0.5 * loop_ns ? NAN
+                                    : at_most(fmax(t->gc_ns - usual, 0) / loop_ns, 1);
 }
 
 /* The time these shares are of: the loop where there is one. */
@@ -74,6 +78,7 @@ void facts_of_python(struct report *r, struct facts *f)
     const double early = r->account.known ? r->account.warmup_ns + r->account.startup_ns
                                           : 0;
     f->v[FACT_LOG_SHARE] = at_most(lines.used_ns[PY_LOGGING] / loop, 1);
+    f->v[FACT_IMPORT_CPU_S] = lines.import_cpu_ns / 1e9;
     f->v[FACT_IMPORT_S] = lines.used_ns[PY_IMPORT] / 1e9;
     f->v[FACT_COMPILE_SHARE] = at_most(
         fmax(lines.used_ns[PY_COMPILE] - early, 0) / loop, 1);

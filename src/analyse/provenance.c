@@ -15,7 +15,9 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu", "operations.gpu", "cost",
+    "gpu",
+    "operations.gpu",
+    "cost",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,

@@ -8,10 +8,20 @@ static double input_share(const struct rule_case *c)
     return isnan(share) ? 1 : share;
 }
 
-/* Batches are there when they are asked for: whatever making them costs is hidden. */
+/* Making batches costs next to nothing: a busy machine stretches the wall time of work
+ * that is mostly computing, so there its CPU time counts. */
+static bool is_trifle(const struct rule_case *c)
+{
+    const double cpu = FACT_OF(c, SAMPLE_CPU_SHARE) >= 0.5 ? FACT_OF(c, BATCH_CPU_MS)
+                                                           : NAN;
+    return fmin(FACT_OF(c, BATCH_MS), cpu) < c->t->batch_least_ms;
+}
+
+/* Batches are there when they are asked for, or cost nothing: whatever making them takes
+ * is hidden. */
 static bool workers_keep_up(const struct rule_case *c)
 {
-    return FACT_OF(c, QUEUE_EMPTY_SHARE) < c->t->queue_empty;
+    return FACT_OF(c, QUEUE_EMPTY_SHARE) < c->t->queue_empty || is_trifle(c);
 }
 
 /* Does the step wait for its batch at all? Unknown counts as yes: then the cost itself
@@ -375,7 +385,7 @@ const struct rule rules_input[] = {
                  FACT_WORKERS_BEST, FACT_WORKERS_GAIN, FACT_GPU_BUSY, FACT_COLD_SHARE },
       .yields_to = { "metadata_bound", "small_reads", "slow_samples", "collate_bound",
                      "too_many_workers", "oversubscribed", "cpu_throttled", "swapping",
-                     "gil_contention", "shm_pressure" } },
+                     "gil_contention", "shm_pressure", "batch_too_small" } },
     { "preprocessing_bound", "PREPROCESSING-BOUND", RULES_INPUT,
       .judge = judge_preprocessing, .needs = { FACT_INPUT_SHARE },
       .shows = { FACT_STEP_MS, FACT_TRANSFORM_OF_SAMPLE, FACT_PREPROCESSING_SHARE,

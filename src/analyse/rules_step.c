@@ -58,8 +58,9 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     if (!(overhead >= c->t->overhead) || !(batch <= c->t->small_batch))
         return false;
     /* Steps that load have another illness, and workers' CPU time is not the steps'. */
-    if (FACT_OF(c, INPUT_SHARE) >= 0.3 || FACT_OF(c, WORKERS) > 0 ||
-        FACT_OF(c, STEP_MS) > 50)
+    const double samples = FACT_OF(c, SAMPLE_MS) * batch / FACT_OF(c, STEP_MS);
+    const bool loads = FACT_OF(c, INPUT_SHARE) >= 0.3 && !(samples < 0.3);
+    if (loads || FACT_OF(c, WORKERS) > 0 || FACT_OF(c, STEP_MS) > 50)
         return false;
     draft_time(c, d, overhead, 0.3, 0.6, 0.9);
     buf_printf(

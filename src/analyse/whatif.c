@@ -198,7 +198,7 @@ struct settings whatif_best(const struct pipeline *p)
     static const int counts[] = { 0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 };
     enum { COUNTS = sizeof counts / sizeof *counts };
     const int most = p->cores > 0 ? (int)fmax(4 * p->cores, 8) : 8;
-    double ns[COUNTS];
+    double ns[COUNTS] = { 0 };
     double least = INFINITY;
     struct settings s = whatif_now(p);
     for (int i = 0; i < COUNTS && counts[i] <= most; i++) {

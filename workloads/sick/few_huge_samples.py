@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 class Documents(Dataset):
     def __init__(self, bounded):
         small = {"tokens": list(range(200))}
-        large = {"tokens": list(range(200 if bounded else 60_000))}
+        large = {"tokens": list(range(200 if bounded else 400_000))}
         self.small, self.large = json.dumps(small), json.dumps(large)
 
     def __len__(self):

@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 import torch
 
-SIZE = 24 << 20
+SIZE = 48 << 20
 
 
 def main():
@@ -19,7 +19,7 @@ def main():
     model = torch.nn.Linear(64, 10)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     buffer = np.zeros(SIZE // 4, np.float32)
-    for step in range(120):
+    for step in range(400):
         if not args.reuse:
             buffer = np.zeros(SIZE // 4, np.float32)
         buffer[::512] = step  # sparse features: a value here and there

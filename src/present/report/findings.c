@@ -99,10 +99,11 @@ static void put_quiet(struct page *page, const struct diagnosis *d, bool full)
     flow_end(&flow);
 }
 
+/* Their names alone. */
 static void put_more(struct page *page, const struct diagnosis *d, size_t shown)
 {
     struct flow flow;
-    flow_begin(&flow, page, "");
+    flow_begin(&flow, page, shown ? "" : "FINDINGS");
     for (size_t i = shown; i < d->finding_count; i++)
         flow_put(&flow, "%s %s", severity_name(d->findings[i].severity),
                  d->findings[i].id);

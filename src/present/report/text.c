@@ -33,6 +33,7 @@ static const struct limits roomy = { .phases = 8,
                                      .functions = 6,
                                      .findings = 4 };
 
+static const struct limits tightest = { .phases = 8, .threads = 2, .notes = 1 };
 static const struct limits tight = {
     .phases = 8, .threads = 2, .notes = 1, .functions = 3, .findings = 1
 };
@@ -63,7 +64,8 @@ static void halves_print(struct halves *h, const struct report *r,
 {
     const struct limits *limits = style->full        ? &all
                                   : level == SAY_ALL ? &roomy
-                                                     : &tight;
+                                  : level < NO_PARTS ? &tight
+                                                     : &tightest;
     const int width = clamp_width(style->width);
     page_init(&h->before, width, style->color, style->unicode);
     page_init(&h->after, width, style->color, style->unicode);

@@ -50,6 +50,7 @@ static void what_nobody_measured_is_unknown(void **state)
         FACT_MEMORY_LIMIT_MB,
         FACT_MEMORY_SHARE,
         FACT_GPUS,
+        FACT_RANKS,
     };
     struct training t = { 0 };
     struct facts f;
