@@ -10,7 +10,7 @@ from sonde_test import program, run
 def waited(tmp_path_factory):
     done = run(
         tmp_path_factory.mktemp("switches") / "run",
-        program("switches"),
+        program("context_switches"),
         2,
         400,
         options=["--interval", "50ms", "--no-preload"],
