@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     )
     from ._flops import Flops, FlopCounter, count_flops, count_parameters, flops
     from ._profilers import (
+        BatchThroughput,
         MemoryProfiler,
         MemoryStats,
         RuntimeProfiler,
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
         run_layer_scaling,
         run_node_scaling,
         run_pe_scaling,
+        throughput_by_batch_size,
     )
     from ._pipeline import profile_loader, profile_preprocessing, profile_training
     from ._regression import RegressionError, check_regression
@@ -134,7 +136,8 @@ _LATER = {
         "RuntimeProfiler RuntimeStats MemoryProfiler MemoryStats ScalingExperiment "
         "ScalingResult SyntheticGraph generate_scaling_graphs get_memory_breakdown "
         "get_peak_memory profile_memory_usage profile_pe_computation reset_memory_stats "
-        "run_layer_scaling run_node_scaling run_pe_scaling".split(),
+        "run_layer_scaling run_node_scaling run_pe_scaling BatchThroughput "
+        "throughput_by_batch_size".split(),
         "_profilers",
     ),
     **dict.fromkeys(

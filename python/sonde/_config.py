@@ -72,7 +72,7 @@ class Config:
         True, "sample GPU utilisation, clocks, power (NVML, from outside)"
     )
     track_cuda_events: bool = _switch(
-        True, "CUDA events at phase boundaries", "comes with the torch layer"
+        True, "CUDA events at phase boundaries", "recorded by `sonde run`, not in a session"
     )
     enable_io_profiling: bool = _switch(True, "everything about input and output")
     track_file_operations: bool = _switch(True, "file calls", _IO_RUN_ONLY)
@@ -91,9 +91,7 @@ class Config:
     enable_line_profiling: bool = _switch(
         True, "time by function and line, looked at from outside (not at level basic)"
     )
-    estimate_flops: bool = _switch(
-        True, "FLOPs of blocks", "comes with the model cost library"
-    )
+    estimate_flops: bool = _switch(True, "profile_training() counts FLOPs of a batch")
     track_system: bool = _switch(True, "sample the whole machine's CPU and memory")
     system_interval: float = _switch(1.0, "seconds between samples of the machine")
 

@@ -37,7 +37,11 @@ def _flops(kind: str, **sizes: Any) -> int:
 
 
 def estimate_linear_flops(
-    in_features: int, out_features: int, batch_size: int = 1, seq_len: int = 1, bias: bool = True
+    in_features: int,
+    out_features: int,
+    batch_size: int = 1,
+    seq_len: int = 1,
+    bias: bool = True,
 ) -> int:
     """FLOPs of a linear layer over batch_size × seq_len rows."""
     return _flops(
@@ -82,7 +86,11 @@ def estimate_ffn_flops(
 ) -> int:
     """FLOPs of linear, activation, linear over num_nodes rows."""
     return _flops(
-        "ffn", rows=num_nodes, hidden=ffn_dim, activation=activation, **{"in": hidden_dim}
+        "ffn",
+        rows=num_nodes,
+        hidden=ffn_dim,
+        activation=activation,
+        **{"in": hidden_dim},
     )
 
 
@@ -122,7 +130,10 @@ def estimate_model_flops(
     total = cost["total"]
     return FLOPsEstimate(
         int(total["forward"]["flops"]),
-        {name: int(part["forward"]["flops"]) for name, part in cost["components"].items()},
+        {
+            name: int(part["forward"]["flops"])
+            for name, part in cost["components"].items()
+        },
         int(total["forward"]["macs"]),
         int(total["backward"]["flops"]),
         int(total["parameters"]),
@@ -173,15 +184,18 @@ def estimate_training_memory(
     batch_size: int = 1,
     mpnn_type: str = "gin",
     optimizer: str = "adamw",
+    device: str = "cuda",
     **more: Any,
 ) -> dict[str, float]:
     """MiB that a training step of such a graph transformer takes in torch, without running
     it: parameters, optimizer state, activations, and `peak`, the most there is at once.
 
-    The peak is reached as the backward pass enters the last attention layer: everything
-    saved is there, and two more of its matrices (the gradients of probabilities and
-    scores); or in the optimizer's update, where gradients and a temporary copy stand
-    beside the state. Gradients are made anew each step (zero_grad's default).
+    Beyond what the formulas save, torch keeps every message (edges × hidden_dim) that is
+    scattered, and cuBLAS its workspace (32 MiB on CUDA). The peak is reached as the
+    backward pass goes through the last attention layer: everything saved is there, and
+    three more of its matrices; or in the optimizer's update, where gradients and a
+    temporary copy stand beside the state. Gradients are made anew each step (zero_grad's
+    default).
     """
     states = {"sgd": 0, "sgd_momentum": 1, "adam": 2, "adamw": 2}
     if optimizer not in states:
@@ -192,12 +206,17 @@ def estimate_training_memory(
     )  # fmt: skip
     total = cost.details["total"]
     weights = 4.0 * cost.parameters
-    saved = 4.0 * total["saved"]
+    edges = 5 * num_nodes if num_edges is None else num_edges
+    scattered = (
+        0 if mpnn_type == "none" else edges * batch_size * hidden_dim * num_layers
+    )
+    saved = 4.0 * (total["saved"] + scattered)
+    workspace = 32 * MIB if device.startswith("cuda") else 0
     matrices = 4.0 * total["attention"] / num_layers
     flowing = 4.0 * 4 * num_nodes * batch_size * hidden_dim
     held = weights * (1 + states[optimizer])
-    backward = held + saved + 2 * matrices + flowing
-    update = held + 2 * weights
+    backward = held + saved + 3 * matrices + flowing + workspace
+    update = held + 2 * weights + workspace
     parts = {
         "parameters": weights,
         "gradients": weights,
@@ -246,7 +265,9 @@ class FLOPsEstimator:
                     break
         return found
 
-    def estimate(self, num_nodes: int, num_edges: Optional[int] = None, **sizes: Any) -> FLOPsEstimate:
+    def estimate(
+        self, num_nodes: int, num_edges: Optional[int] = None, **sizes: Any
+    ) -> FLOPsEstimate:
         """As estimate_model_flops(); sizes given here win over those of the model."""
         found = {**self.sizes(), **sizes}
         missing = {"hidden_dim", "num_layers"} - found.keys()

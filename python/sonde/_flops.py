@@ -109,7 +109,9 @@ class Flops:
         }
 
     def __str__(self) -> str:
-        lines = [f"{_si(self.total)}FLOP ({_si(self.macs)}MAC, element-wise {_si(self.elementwise)})"]
+        lines = [
+            f"{_si(self.total)}FLOP ({_si(self.macs)}MAC, element-wise {_si(self.elementwise)})"
+        ]
         ordered = sorted(self.by_operator.items(), key=lambda item: -item[1].flops)
         for name, count in ordered[:12]:
             share = count.flops / self.total if self.total else 0
@@ -118,7 +120,9 @@ class Flops:
             )
         if self.unknown:
             lines.append(f"  without a rule: {1 - self.coverage:.1%} of the elements")
-            lines += [f"    {u.name:<26} {u.calls} calls, {u.share:.1%}" for u in self.unknown]
+            lines += [
+                f"    {u.name:<26} {u.calls} calls, {u.share:.1%}" for u in self.unknown
+            ]
         return "\n".join(lines)
 
 
@@ -145,7 +149,9 @@ def _stored(tensor: Any) -> int:
     """Elements that are there: of a sparse tensor the non-zero ones."""
     layout = str(getattr(tensor, "layout", ""))
     if layout == "torch.sparse_coo":
-        return int(tensor._nnz()) * max(1, math.prod(tensor.shape[tensor.sparse_dim() :]))
+        return int(tensor._nnz()) * max(
+            1, math.prod(tensor.shape[tensor.sparse_dim() :])
+        )
     if layout.startswith("torch.sparse"):
         return int(tensor.values().numel())
     return int(tensor.numel())
@@ -158,7 +164,9 @@ def _is_sparse(tensor: Any) -> bool:
 # ---- Rules: (arguments, result) → (multiply-adds, element-wise operations) -----------------
 
 Counted = tuple[int, int]
-Rule = Callable[[tuple, dict, Any], Counted]
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+Rule = Callable[[Args, Kwargs, Any], Counted]
 
 
 def _product(a: Any, b: Any) -> int:
@@ -171,21 +179,23 @@ def _product(a: Any, b: Any) -> int:
     return int(a.numel()) * columns
 
 
-def _mm(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _mm(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     return _product(args[0], args[1]), 0
 
 
-def _addmm(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _addmm(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     return _product(args[1], args[2]), _elements(out)
 
 
-def _linear(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _linear(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     weight = args[1]
     bias = args[2] if len(args) > 2 else kwargs.get("bias")
-    return int(args[0].numel()) * int(weight.shape[0]), _elements(out) if bias is not None else 0
+    return int(args[0].numel()) * int(weight.shape[0]), _elements(
+        out
+    ) if bias is not None else 0
 
 
-def _convolution(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _convolution(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     x, weight, bias = args[0], args[1], args[2]
     window = int(weight.numel()) // int(weight.shape[0])
     transposed = bool(args[6]) if len(args) > 6 else False
@@ -193,7 +203,7 @@ def _convolution(args: tuple, kwargs: dict, out: Any) -> Counted:
     return macs, int(out.numel()) if bias is not None else 0
 
 
-def _convolution_backward(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _convolution_backward(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     grad, x, weight = args[0], args[1], args[2]
     transposed, mask = bool(args[7]), args[10]
     window = int(weight.numel()) // int(weight.shape[0])
@@ -207,12 +217,12 @@ def _attention_pairs(q: Any, k: Any, v: Any) -> tuple[int, int]:
     return scores * int(q.shape[-1]) + scores * int(v.shape[-1]), scores
 
 
-def _fused_attention(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _fused_attention(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     macs, scores = _attention_pairs(*args[:3])
     return macs, scores * (SOFTMAX + 1)
 
 
-def _fused_attention_backward(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _fused_attention_backward(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     # Scores once more, then the gradients of values, probabilities, queries, keys.
     q, k, v = args[1:4]
     scores = int(math.prod(q.shape[:-1])) * int(k.shape[-2])
@@ -223,17 +233,19 @@ def _fused_attention_backward(args: tuple, kwargs: dict, out: Any) -> Counted:
 
 
 def _multi_head(x: Any, width: int, heads: int) -> Counted:
-    batch, n = (int(x.shape[0]), int(x.shape[1])) if x.dim() > 2 else (1, int(x.shape[0]))
+    batch, n = (
+        (int(x.shape[0]), int(x.shape[1])) if x.dim() > 2 else (1, int(x.shape[0]))
+    )
     rows, scores = batch * n, batch * heads * n * n
     macs = 4 * rows * width * width + 2 * batch * n * n * width
     return macs, scores * (SOFTMAX + 1) + 4 * rows * width
 
 
-def _native_attention(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _native_attention(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     return _multi_head(args[0], int(args[3]), int(args[4]))
 
 
-def _encoder_layer(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _encoder_layer(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     """nn.TransformerEncoderLayer's fast path: one operator for all of it."""
     x, width, heads, wide = args[0], int(args[1]), int(args[2]), int(args[14].shape[0])
     rows = int(x.numel()) // width
@@ -241,22 +253,37 @@ def _encoder_layer(args: tuple, kwargs: dict, out: Any) -> Counted:
     activation = GELU if args[7] else 1
     return (
         macs + 2 * rows * width * wide,
-        elementwise + rows * (wide * activation + wide + width + 2 * width * (NORM + 1)),
+        elementwise
+        + rows * (wide * activation + wide + width + 2 * width * (NORM + 1)),
     )
 
 
-def _rnn_weights(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _recurrent(weights: Any, x: Any, passes: int, out: Any) -> Counted:
     """Fused recurrent layers: every weight is used once per step and sequence."""
-    x = args[0]
-    weights = sum(int(w.numel()) for w in _tensors(list(args[1:])) if w.dim() == 2)
-    steps = int(math.prod(x.shape[:-1]))
-    return steps * weights, _elements(out)
+    used = sum(int(w.numel()) for w in _tensors(weights) if w.dim() == 2)
+    return passes * int(math.prod(x.shape[:-1])) * used, _elements(out)
+
+
+def _cudnn_rnn(args: Args, kwargs: Kwargs, out: Any) -> Counted:
+    return _recurrent(args[1], args[0], 1, out)
+
+
+def _cudnn_rnn_backward(args: Args, kwargs: Kwargs, out: Any) -> Counted:
+    return _recurrent(args[1], args[0], 2, out)
+
+
+def _mkldnn_rnn(args: Args, kwargs: Kwargs, out: Any) -> Counted:
+    return _recurrent(list(args[1:3]), args[0], 1, out)  # then biases and states
+
+
+def _mkldnn_rnn_backward(args: Args, kwargs: Kwargs, out: Any) -> Counted:
+    return _recurrent(list(args[1:3]), args[0], 2, out)
 
 
 def _each(operations: int, of: int = -1) -> Rule:
     """So many per element of the result, or of argument `of`."""
 
-    def rule(args: tuple, kwargs: dict, out: Any) -> Counted:
+    def rule(args: Args, kwargs: Kwargs, out: Any) -> Counted:
         return 0, operations * _elements(out if of < 0 else args[of])
 
     return rule
@@ -265,7 +292,7 @@ def _each(operations: int, of: int = -1) -> Rule:
 def _first(operations: int) -> Rule:
     """Per element of the first result: norms give statistics beside it."""
 
-    def rule(args: tuple, kwargs: dict, out: Any) -> Counted:
+    def rule(args: Args, kwargs: Kwargs, out: Any) -> Counted:
         first = next(_tensors(out), None)
         return 0, operations * (0 if first is None else int(first.numel()))
 
@@ -275,7 +302,7 @@ def _first(operations: int) -> Rule:
 def _largest(operations: int) -> Rule:
     """Per element of the largest argument: sums, scatters, foreach lists."""
 
-    def rule(args: tuple, kwargs: dict, out: Any) -> Counted:
+    def rule(args: Args, kwargs: Kwargs, out: Any) -> Counted:
         sizes = [_elements(a) for a in args]
         return 0, operations * max([*sizes, 0])
 
@@ -286,7 +313,7 @@ def _reduction(operations: int) -> Rule:
     return _each(operations, of=0)
 
 
-def _scatter(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _scatter(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     """One operation per element that is added somewhere: the source."""
     source = kwargs.get("src", kwargs.get("source"))
     if source is None:
@@ -294,11 +321,11 @@ def _scatter(args: tuple, kwargs: dict, out: Any) -> Counted:
     return 0, _elements(source)
 
 
-def _segment(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _segment(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     return 0, _elements(args[0])
 
 
-def _sparse_product(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _sparse_product(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     sides = [a for a in args if _is_tensor(a)]
     sparse = [a for a in sides if _is_sparse(a)]
     dense = [a for a in sides if not _is_sparse(a) and a.dim() == 2]
@@ -307,14 +334,16 @@ def _sparse_product(args: tuple, kwargs: dict, out: Any) -> Counted:
     return _stored(sparse[0]) * int(dense[-1].shape[-1]), 0
 
 
-def _torch_sparse(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _torch_sparse(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     """torch_sparse.spmm_*(row, rowptr, col, value, …, matrix): columns per edge."""
-    matrix = [a for a in args if _is_tensor(a) and a.is_floating_point() and a.dim() > 1]
+    matrix = [
+        a for a in args if _is_tensor(a) and a.is_floating_point() and a.dim() > 1
+    ]
     edges = next((int(a.numel()) for a in args[2:3] if _is_tensor(a)), 0)
     return edges * (int(matrix[-1].shape[-1]) if matrix else 1), 0
 
 
-def _trilinear(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _trilinear(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     """nn.Bilinear: a sum over products of three tensors spread over each other."""
     import torch
 
@@ -328,7 +357,7 @@ def _trilinear(args: tuple, kwargs: dict, out: Any) -> Counted:
     return terms, terms
 
 
-def _none(args: tuple, kwargs: dict, out: Any) -> Counted:
+def _none(args: Args, kwargs: Kwargs, out: Any) -> Counted:
     return 0, 0
 
 
@@ -361,7 +390,10 @@ RULES: dict[str, Rule] = {
     ),
     "_native_multi_head_attention": _native_attention,
     "_transformer_encoder_layer_fwd": _encoder_layer,
-    **_names("_cudnn_rnn mkldnn_rnn_layer _thnn_fused_lstm_cell _thnn_fused_gru_cell", _rnn_weights),
+    "_cudnn_rnn": _cudnn_rnn,
+    "_cudnn_rnn_backward": _cudnn_rnn_backward,
+    "mkldnn_rnn_layer": _mkldnn_rnn,
+    "mkldnn_rnn_layer_backward": _mkldnn_rnn_backward,
     # Sparse and graph operators.
     **_names(
         "_sparse_mm _sparse_addmm sparse_sampled_addmm _spmm spmm sspaddmm hspmm "
@@ -404,6 +436,9 @@ RULES: dict[str, Rule] = {
              "where masked_fill bitwise_and bitwise_or bitwise_not bitwise_xor logical_and "
              "logical_or logical_not logical_xor eq ne lt le gt ge isnan isinf nan_to_num "
              "_add_relu floor_divide true_divide copysign hypot", _each(1)),
+    # The products are apart; gates are four activations and a few sums.
+    **_names("_thnn_fused_lstm_cell _thnn_fused_gru_cell _thnn_fused_lstm_cell_backward_impl "
+             "_thnn_fused_gru_cell_backward", _reduction(SMOOTH)),
     **_names("addcmul addcdiv _fused_dropout native_dropout", _first(2)),
     **_names("native_dropout_backward", _each(2)),
     **_names("bernoulli normal uniform random exponential rand_like randn_like rand randn "
@@ -529,7 +564,7 @@ class FlopCounter:
 
     # One operator.
 
-    def count(self, func: Any, args: tuple, kwargs: dict, out: Any) -> None:
+    def count(self, func: Any, args: Args, kwargs: Kwargs, out: Any) -> None:
         space, name = _base_name(func)
         if space in BOOKKEEPING:
             return
@@ -555,7 +590,11 @@ class FlopCounter:
 
         class Mode(_mode_class()):  # type: ignore[misc]
             def __torch_dispatch__(
-                self, func: Any, types: Any, args: tuple = (), kwargs: Optional[dict] = None
+                self,
+                func: Any,
+                types: Any,
+                args: Args = (),
+                kwargs: Optional[Kwargs] = None,
             ) -> Any:
                 kwargs = kwargs or {}
                 out = func(*args, **kwargs)
@@ -569,7 +608,7 @@ class FlopCounter:
         self._mode.__enter__()
         return self
 
-    def _safely(self, func: Any, args: tuple, kwargs: dict, out: Any) -> None:
+    def _safely(self, func: Any, args: Args, kwargs: Kwargs, out: Any) -> None:
         """A rule that does not understand its operator makes it unknown, never an error
         in the program that is counted."""
         try:
@@ -592,11 +631,17 @@ class FlopCounter:
             total.macs += count.macs
             total.elementwise += count.elementwise
         unknown = [
-            UnknownOperator(name, calls, elements, elements / self._made if self._made else 0.0)
+            UnknownOperator(
+                name, calls, elements, elements / self._made if self._made else 0.0
+            )
             for name, (calls, elements) in self._unknown.items()
         ]
         unknown.sort(key=lambda u: -u.elements)
-        known = {n: c for n, c in self._operators.items() if c.flops or n not in self._unknown}
+        known = {
+            n: c
+            for n, c in self._operators.items()
+            if c.flops or n not in self._unknown
+        }
         return Flops(
             total.flops,
             total.macs,
@@ -651,7 +696,7 @@ def flops(model: Any, *inputs: Any, backward: bool = False, **kwargs: Any) -> Fl
     if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
         inputs = tuple(inputs[0])
     elif len(inputs) == 1 and isinstance(inputs[0], dict):
-        inputs, kwargs = (), {**inputs[0], **kwargs}
+        kwargs, inputs = {**inputs[0], **kwargs}, ()
     with _keeping_gradients(model):
         with count_flops(model) as counter, torch.set_grad_enabled(backward):
             out = model(*inputs, **kwargs)

@@ -9,9 +9,12 @@ frame of ours on the stack.
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Optional
 
 from . import _sonde
+
+TYPE_CHECKING = False  # typing is slow to import, and every interpreter gets here
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
 
 
 class _Finder:
@@ -63,7 +66,7 @@ def watch(wanted: dict[str, Callable[[Any], None]]) -> None:
     for name in [n for n in wanted if n in sys.modules]:
         wanted.pop(name)(sys.modules[name])
     if wanted:
-        sys.meta_path.insert(0, _Finder(dict(wanted)))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Finder(dict(wanted)))
 
 
 class _Offer:
@@ -89,4 +92,4 @@ class _Offer:
 
 def offer(package: Optional[str]) -> None:
     if package:
-        sys.meta_path.append(_Offer(package))  # type: ignore[arg-type]
+        sys.meta_path.append(_Offer(package))

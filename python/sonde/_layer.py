@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Callable, Optional
 
 from . import _sonde
+
+TYPE_CHECKING = False  # typing is slow to import, and every interpreter gets here
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
 
 NOTES = "python.jsonl"
 _MOST_BYTES = 1 << 20  # of notes in a run
@@ -31,7 +34,10 @@ def _append(line: str) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     fd = os.open(os.path.join(_directory, NOTES), flags, 0o600)
     try:
-        if os.fstat(fd).st_size < _MOST_BYTES:
+        size = os.fstat(fd).st_size
+        if size == 0:
+            os.fchmod(fd, 0o600)  # whatever the umask
+        if size < _MOST_BYTES:
             os.write(fd, line.encode("utf-8", "replace") + b"\n")
     finally:
         os.close(fd)

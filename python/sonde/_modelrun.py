@@ -33,7 +33,9 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--dataset", "-d")
     for name in ("hidden", "num-layers", "num-heads", "ffn-dim", "num-nodes", "num-edges",
                  "features", "outputs", "seq-len", "vocab", "pe-dim"):  # fmt: skip
-        parser.add_argument(f"--{name}" + ("-dim" if name == "hidden" else ""), type=int)
+        parser.add_argument(
+            f"--{name}" + ("-dim" if name == "hidden" else ""), type=int
+        )
     for name in ("mpnn", "pe", "optimizer", "device", "output"):
         parser.add_argument(f"--{name}", *(["-o"] if name == "output" else []))
     parser.add_argument("--avg-degree", type=int, default=5)
@@ -63,7 +65,9 @@ def load_factory(name: str) -> Any:
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
-        raise Failure(f"cannot load '{path}': {type(error).__name__}: {error}") from error
+        raise Failure(
+            f"cannot load '{path}': {type(error).__name__}: {error}"
+        ) from error
     factory = getattr(module, function, None)
     if not callable(factory):
         raise Failure(f"'{path}' has no function '{function}'")
@@ -82,7 +86,9 @@ def accepted(factory: Any, sizes: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in sizes.items() if key in names}
 
 
-def make(factory: Any, given: argparse.Namespace, **more: Any) -> tuple[Any, Optional[Any]]:
+def make(
+    factory: Any, given: argparse.Namespace, **more: Any
+) -> tuple[Any, Optional[Any]]:
     """The model and its inputs, None when the factory gives none."""
     sizes = {
         "hidden_dim": given.hidden_dim, "num_layers": given.num_layers,
@@ -98,7 +104,9 @@ def make(factory: Any, given: argparse.Namespace, **more: Any) -> tuple[Any, Opt
         raise Failure(f"{name}() raised {type(error).__name__}: {error}") from error
     model, inputs = answer if isinstance(answer, tuple) else (answer, None)
     if not hasattr(model, "parameters") or not callable(model):
-        raise Failure(f"the factory returned {type(model).__name__}, not a torch module")
+        raise Failure(
+            f"the factory returned {type(model).__name__}, not a torch module"
+        )
     return model, inputs
 
 
@@ -157,7 +165,9 @@ class Job:
             "adamw": lambda p: self.torch.optim.AdamW(p, lr=1e-4),
         }
         parameters = [p for p in self.model.parameters() if p.requires_grad]
-        return kinds[self.given.optimizer or "adamw"](parameters) if parameters else None
+        return (
+            kinds[self.given.optimizer or "adamw"](parameters) if parameters else None
+        )
 
     def call(self) -> Any:
         if isinstance(self.inputs, dict):
@@ -301,7 +311,9 @@ def profile(given: argparse.Namespace) -> dict[str, Any]:
     try:
         import torch
     except ImportError as error:
-        raise Failure(f"this interpreter ({sys.executable}) has no torch: {error}") from error
+        raise Failure(
+            f"this interpreter ({sys.executable}) has no torch: {error}"
+        ) from error
     job = Job(given)
     parameters = count_parameters(job.model)
     answer: dict[str, Any] = {
@@ -317,7 +329,12 @@ def profile(given: argparse.Namespace) -> dict[str, Any]:
             ) / 2**20,
         },
     }  # fmt: skip
-    sections = {"runtime": runtime, "memory": memory, "flops": operations, "scaling": scaling}
+    sections = {
+        "runtime": runtime,
+        "memory": memory,
+        "flops": operations,
+        "scaling": scaling,
+    }
     for name in SECTIONS:
         if name in given.profile:
             try:
@@ -338,14 +355,20 @@ def text(answer: dict[str, Any]) -> str:
         f"({info['parameter_memory_mb']:.1f} MiB)"
     ]
     if "runtime" in answer:
-        lines.append("\n  RUNTIME              mean        std        min        max   (ms)")
+        lines.append(
+            "\n  RUNTIME              mean        std        min        max   (ms)"
+        )
         for name, stats in answer["runtime"].items():
             if isinstance(stats, dict):
-                values = "".join(f"{stats[k]:11.3f}" for k in ("mean", "std", "min", "max"))
+                values = "".join(
+                    f"{stats[k]:11.3f}" for k in ("mean", "std", "min", "max")
+                )
                 lines.append(f"  {name:<14}{values}   {stats['num_runs']} runs")
     if "memory" in answer:
         peak = answer["memory"]["peak_mb"]
-        parts = ", ".join(f"{k} {v:.1f}" for k, v in answer["memory"]["breakdown"].items())
+        parts = ", ".join(
+            f"{k} {v:.1f}" for k, v in answer["memory"]["breakdown"].items()
+        )
         shown = "unknown" if peak is None else f"{peak:.1f} MiB"
         lines.append(f"\n  memory: peak {shown}; {parts} (MiB)")
     if "flops" in answer:
@@ -354,14 +377,22 @@ def text(answer: dict[str, Any]) -> str:
             f"\n  FLOPs: forward {f['total_gflops']:.4g} G ({f['gmacs']:.4g} GMAC), training step "
             f"{f['training_step_gflops']:.4g} G, {f['coverage']:.1%} of the elements by known operators"
         )
-        lines += [f"    {n:<28} {v:.4g} G" for n, v in list(f["breakdown"].items())[:8] if v]
-        lines += [f"    no rule for {u['name']}: {u['share']:.1%}" for u in f["unknown"]]
+        lines += [
+            f"    {n:<28} {v:.4g} G" for n, v in list(f["breakdown"].items())[:8] if v
+        ]
+        lines += [
+            f"    no rule for {u['name']}: {u['share']:.1%}" for u in f["unknown"]
+        ]
     for result in answer.get("scaling", []):
         lines.append(f"\n  SCALING by {result['axis']}")
         for value, stats, note in zip(
             result["parameter_values"], result["runtime"], result["notes"]
         ):
-            shown = note if stats is None else f"{stats['mean']:.3f} ± {stats['std']:.3f} ms"
+            shown = (
+                note
+                if stats is None
+                else f"{stats['mean']:.3f} ± {stats['std']:.3f} ms"
+            )
             lines.append(f"    {value:>8}  {shown}")
     return "\n".join(lines) + "\n"
 
@@ -387,7 +418,10 @@ def main(words: Optional[list[str]] = None) -> int:
         # What the model's own code prints must not end up in the JSON.
         with contextlib.redirect_stdout(sys.stderr):
             answer = profile(given)
-        write(given.output, json.dumps(answer, indent=2) + "\n" if given.json else text(answer))
+        write(
+            given.output,
+            json.dumps(answer, indent=2) + "\n" if given.json else text(answer),
+        )
     except Failure as failure:
         print(f"sonde: {failure}", file=sys.stderr)
         return 2

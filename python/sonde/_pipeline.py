@@ -218,6 +218,8 @@ class TrainingProfile(_Metrics):
     throughput: float  # batches/s
     samples_per_s: Optional[float]
     loss: Optional[float]  # of the last batch
+    flops: Optional[int] = None  # forward and backward of a batch; None: not counted
+    flops_per_s: Optional[float] = None  # over forward and backward time
 
 
 class _Clock:
@@ -280,6 +282,7 @@ def profile_training(
     *,
     max_norm: Optional[float] = None,
     amp: Optional[bool] = None,
+    flops: Optional[bool] = None,
     restore: bool = True,
 ) -> TrainingProfile:
     """Train for `num_batches` and time data, transfer, forward, backward, gradient
@@ -291,8 +294,9 @@ def profile_training(
     Parameters, gradients and optimizer state are put back afterwards (`restore=False`
     leaves them trained, and saves the copy). On CUDA each phase waits for the GPU, which
     makes phases exact and the whole a little slower than free training. `amp=True` runs
-    forward and loss under autocast; the session's `mixed_precision` when not given. A
-    model wrapped for several GPUs works as it is.
+    forward and loss under autocast; the session's `mixed_precision` when not given. With
+    `flops=True`, or the session's `estimate_flops`, the operations of one more batch are
+    counted afterwards, outside the times. A model wrapped for several GPUs works as it is.
     """
     import torch
 
@@ -300,9 +304,12 @@ def profile_training(
     was_training, device = model.training, device_of(model)
     kind = getattr(device, "type", "cpu")
     clock, done, samples, loss = _Clock(), 0, 0, None
+    session = current_session()
     if amp is None:
-        session = current_session()
         amp = session is not None and session.config.mixed_precision
+    if flops is None:
+        flops = session is not None and session.config.estimate_flops
+    counted: Optional[int] = None
     model.train()
     start = time.perf_counter()
     try:
@@ -334,6 +341,8 @@ def profile_training(
             samples += batch_size(batch) or 0
             done += 1
         elapsed = time.perf_counter() - start
+        if flops and done:
+            counted = _count_flops(model, batch, loss_fn)
     finally:
         model.train(was_training)
         if saved is not None:
@@ -353,7 +362,24 @@ def profile_training(
         throughput=done / elapsed,
         samples_per_s=samples / elapsed if samples else None,
         loss=None if loss is None else float(loss.detach()),
+        flops=counted,
+        flops_per_s=None if counted is None else counted / (
+            average["forward"] + average["backward"]
+        ),
     )
+
+
+def _count_flops(model: Any, batch: Any, loss_fn: Optional[Callable[..., Any]]) -> Any:
+    """Of forward and backward; None where they cannot be counted."""
+    from ._flops import count_flops
+
+    try:
+        with count_flops() as counter:
+            loss_of(*call_model(model, batch), loss_fn).backward()
+        model.zero_grad()
+        return counter.result().total
+    except Exception:  # a torch without the means
+        return None
 
 
 def _save(model: Any, optimizer: Optional[Any]) -> tuple[Any, Any, list[Any]]:

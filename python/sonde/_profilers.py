@@ -35,22 +35,29 @@ class RuntimeProfiler:
         self.model = model if device is None else model.to(device)
         self.num_runs, self.warmup_runs = num_runs, warmup_runs
 
-    def _runs(self) -> dict[str, int]:
+    def _runs(self) -> dict[str, Any]:
         return {"num_runs": self.num_runs, "warmup_runs": self.warmup_runs}
 
     def profile_forward(self, batch: Any) -> BenchResult:
         return profile_forward(self.model, batch, **self._runs())
 
-    def profile_backward(self, batch: Any, loss_fn: Optional[Callable[..., Any]] = None) -> BenchResult:
+    def profile_backward(
+        self, batch: Any, loss_fn: Optional[Callable[..., Any]] = None
+    ) -> BenchResult:
         return profile_backward(self.model, batch, loss_fn, **self._runs())
 
     def profile_training_step(
         self, batch: Any, optimizer: Any, loss_fn: Optional[Callable[..., Any]] = None
     ) -> BenchResult:
-        return profile_training_step(self.model, batch, optimizer, loss_fn, **self._runs())
+        return profile_training_step(
+            self.model, batch, optimizer, loss_fn, **self._runs()
+        )
 
     def profile_all(
-        self, batch: Any, optimizer: Any = None, loss_fn: Optional[Callable[..., Any]] = None
+        self,
+        batch: Any,
+        optimizer: Any = None,
+        loss_fn: Optional[Callable[..., Any]] = None,
     ) -> dict[str, BenchResult]:
         """The training step only where there is an optimizer."""
         results = {
@@ -58,7 +65,9 @@ class RuntimeProfiler:
             "backward": self.profile_backward(batch, loss_fn),
         }
         if optimizer is not None:
-            results["training_step"] = self.profile_training_step(batch, optimizer, loss_fn)
+            results["training_step"] = self.profile_training_step(
+                batch, optimizer, loss_fn
+            )
         return results
 
 
@@ -183,7 +192,9 @@ class MemoryProfiler:
 
         return profile_memory_usage(step, device=device)
 
-    def breakdown(self, batch: Any, optimizer: Any = None) -> dict[str, Optional[float]]:
+    def breakdown(
+        self, batch: Any, optimizer: Any = None
+    ) -> dict[str, Optional[float]]:
         return memory_breakdown(self.model, batch, optimizer)
 
 
@@ -254,11 +265,16 @@ def graph_arguments(model: Any, graph: SyntheticGraph) -> tuple[Any, ...]:
     wanted = [
         p.name
         for p in inspect.signature(model.forward).parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        and p.default is p.empty
     ]
     if wanted and wanted[0] in ("data", "batch", "graph"):
         return (graph,)
-    parts = {"edge_index": graph.edge_index, "batch": graph.batch, "edges": graph.edge_index}
+    parts = {
+        "edge_index": graph.edge_index,
+        "batch": graph.batch,
+        "edges": graph.edge_index,
+    }
     return (graph.x, *(parts[name] for name in wanted[1:] if name in parts))
 
 
@@ -277,9 +293,7 @@ def local_exponents(
             continue
         along = math.log(n1 / n0)
         slope = math.log(s1.mean_s / s0.mean_s) / along
-        spread = math.sqrt(
-            sum((s.std_s / s.mean_s) ** 2 / s.runs for s in (s0, s1))
-        )
+        spread = math.sqrt(sum((s.std_s / s.mean_s) ** 2 / s.runs for s in (s0, s1)))
         half = 1.96 * spread / abs(along)
         answers.append((slope, slope - half, slope + half))
     return answers
@@ -351,7 +365,9 @@ class ScalingExperiment:
         self.results: dict[str, ScalingResult] = {}
 
     def _graph(self, nodes: int) -> SyntheticGraph:
-        graph = generate_scaling_graphs([nodes], self.avg_degree, self.feature_dim, self.seed)[0]
+        graph = generate_scaling_graphs(
+            [nodes], self.avg_degree, self.feature_dim, self.seed
+        )[0]
         return graph if self.device is None else graph.to(self.device)
 
     def _point(self, result: ScalingResult, nodes: int, **sizes: Any) -> None:
@@ -378,7 +394,10 @@ class ScalingExperiment:
             counted = counter.total
             stats = bench(forward, runs=self.num_runs, warmup=self.warmup_runs)
         except (MemoryError, RuntimeError) as error:
-            if not isinstance(error, MemoryError) and "memory" not in str(error).lower():
+            if (
+                not isinstance(error, MemoryError)
+                and "memory" not in str(error).lower()
+            ):
                 raise
             note, stats = "skipped: memory ran out", None
         result.runtime_stats.append(stats)
@@ -396,7 +415,9 @@ class ScalingExperiment:
         return result
 
     def run_layer_scaling(
-        self, num_layers_list: Sequence[int] = (2, 4, 6, 8, 12, 16), num_nodes: int = 500
+        self,
+        num_layers_list: Sequence[int] = (2, 4, 6, 8, 12, 16),
+        num_nodes: int = 500,
     ) -> ScalingResult:
         result = ScalingResult("num_layers", list(num_layers_list))
         for layers in num_layers_list:
@@ -430,10 +451,16 @@ class ScalingExperiment:
                     lines.append(f"  {value:>8}  {result.notes[i]}")
                     continue
                 local = exponents[i] if i < len(exponents) else None
-                growth = "" if local is None else f"  exponent {local[0]:.2f} ({local[1]:.2f} to {local[2]:.2f})"
+                growth = (
+                    ""
+                    if local is None
+                    else f"  exponent {local[0]:.2f} ({local[1]:.2f} to {local[2]:.2f})"
+                )
                 flops = result.flops[i]
                 work = "" if flops is None else f"  {flops / 1e9:.3g} GFLOP"
-                lines.append(f"  {value:>8}  {stats.mean:.2f} ± {stats.std:.2f} ms{work}{growth}")
+                lines.append(
+                    f"  {value:>8}  {stats.mean:.2f} ± {stats.std:.2f} ms{work}{growth}"
+                )
         return "\n".join(lines)
 
     def print_summary(self) -> None:
@@ -448,7 +475,9 @@ def run_node_scaling(
     **options: Any,
 ) -> ScalingResult:
     """One axis in one call; options as ScalingExperiment's."""
-    experiment = ScalingExperiment(model_factory, device, avg_degree=avg_degree, **options)
+    experiment = ScalingExperiment(
+        model_factory, device, avg_degree=avg_degree, **options
+    )
     return experiment.run_node_scaling(num_nodes_list)
 
 
@@ -473,11 +502,64 @@ def run_pe_scaling(
     device: Any = None,
     **options: Any,
 ) -> ScalingResult:
-    return ScalingExperiment(model_factory, device, **options).run_pe_scaling(pe_configs)
+    return ScalingExperiment(model_factory, device, **options).run_pe_scaling(
+        pe_configs
+    )
+
+
+@dataclass
+class BatchThroughput:
+    """Samples per second by batch size, and the size with the most."""
+
+    samples_per_s: dict[int, float]
+    optimal: int
+    stats: dict[int, BenchResult] = field(default_factory=dict, repr=False)
+    notes: dict[int, str] = field(default_factory=dict)
+
+
+def throughput_by_batch_size(
+    function: Callable[[Any], Any],
+    make_batch: Callable[[int], Any],
+    batch_sizes: Sequence[int] = (16, 32, 64, 128),
+    num_runs: int = 10,
+    warmup_runs: int = 2,
+) -> BatchThroughput:
+    """Run `function(make_batch(size))` at each size.
+
+        best = sonde.throughput_by_batch_size(model, lambda n: torch.randn(n, 784))
+        print(best.optimal, best.samples_per_s)
+
+    The median run counts. A size that runs out of memory is skipped with a note.
+    """
+    from ._bench import bench
+
+    rates: dict[int, float] = {}
+    stats: dict[int, BenchResult] = {}
+    notes: dict[int, str] = {}
+    for size in batch_sizes:
+        if size < 1:
+            raise ValueError(f"a batch needs one sample at least, got {size}")
+        try:
+            batch = make_batch(size)
+            stats[size] = bench(function, batch, runs=num_runs, warmup=warmup_runs)
+            rates[size] = size / stats[size].median_s
+        except (MemoryError, RuntimeError) as error:
+            if (
+                not isinstance(error, MemoryError)
+                and "memory" not in str(error).lower()
+            ):
+                raise
+            notes[size] = "skipped: memory ran out"
+    if not rates:
+        raise ValueError("no batch size could be run")
+    return BatchThroughput(rates, max(rates, key=rates.__getitem__), stats, notes)
 
 
 def profile_pe_computation(
-    pe_transform: Callable[[Any], Any], data: Any, num_runs: int = 10, warmup_runs: int = 1
+    pe_transform: Callable[[Any], Any],
+    data: Any,
+    num_runs: int = 10,
+    warmup_runs: int = 1,
 ) -> BenchResult:
     """Time of computing a positional encoding: pe_transform(data)."""
     from ._bench import bench

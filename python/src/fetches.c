@@ -10,7 +10,8 @@
  *     taking     _try_get_data: a batch comes from a worker, perhaps not the one wanted
  *     polling    the queue's _poll: of taking, the part in which there was nothing
  *     pinning    pin_memory(): here or on the thread for it
- *     moving     a tensor's to() and cuda(): from host to device, after the batch was given
+ *
+ * What goes to a device after a batch was given (tensors.c) is counted for that batch.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static struct {
     PyObject *begins, *ends, *exhausted, *bytes_of;
 } calls; /* or NULL */
 static struct {
-    PyObject *sonde, *rcvd, *send, *outstanding, *task_info, *device, *is_cuda;
+    PyObject *sonde, *rcvd, *send, *outstanding, *task_info;
 } names;
 
 /* Whose fetch this thread is in: pinning without workers happens there. */
@@ -553,66 +554,21 @@ static void pinning_after(struct hook *h, struct hook_call *call, PyObject *resu
 static const struct hook_kind pinning_kind = { "pinning", pinning_before,
                                                pinning_after };
 
-/* ---- moving -------------------------------------------------------------------------------- */
+/* ---- moved ------------------------------------------------------------------------------- */
 
-static struct sonde_site *move_site(void)
+void fetches_moved(uint64_t ticks)
 {
-    static struct sonde_site *site;
-    if (!site)
-        site = sonde_site_named("to device", SONDE_TRANSFER, "loader", NULL, NULL);
-    return site;
+    if (consumed.fetches && consumed.thread == PyThread_get_thread_ident())
+        consumed.fetches->moved += ticks;
 }
-
-/* Tensor.to() has many meanings: to a device when its first argument is a string, a number
- * or of the type that our owner is, or when `device` is given by name. */
-static bool names_device(const struct hook *h, const struct hook_call *call)
-{
-    PyObject *what = call->count > 1 ? call->args[1] : NULL;
-    if (!h->owner)
-        return true; /* cuda() */
-    if (what && (PyUnicode_Check(what) || PyLong_Check(what) ||
-                 (PyObject *)Py_TYPE(what) == h->owner))
-        return true;
-    return call->keywords && PySequence_Contains(call->keywords, names.device) > 0;
-}
-
-static bool on_host(PyObject *tensor)
-{
-    PyObject *o = PyObject_GetAttr(tensor, names.is_cuda);
-    const bool host = o == Py_False;
-    Py_XDECREF(o);
-    PyErr_Clear();
-    return host;
-}
-
-static bool moving_before(struct hook *h, struct hook_call *call)
-{
-    if (!sonde_on_() || call->count < 1 || !names_device(h, call) ||
-        !on_host(call->args[0]))
-        return false;
-    sonde_begin_on_(move_site());
-    call->start = sonde_ticks();
-    return true;
-}
-
-static void moving_after(struct hook *h, struct hook_call *call, PyObject *result)
-{
-    (void)h;
-    const uint64_t took = sonde_ticks() - call->start;
-    end_zone(move_site());
-    if (result && consumed.fetches && consumed.thread == PyThread_get_thread_ident())
-        consumed.fetches->moved += took;
-}
-
-static const struct hook_kind moving_kind = { "moving", moving_before, moving_after };
 
 extern const struct hook_kind making_kind, collating_kind, waiting_kind, putting_kind,
     pickling_kind, posting_kind;
 const struct hook_kind *const hook_kinds[] = {
-    &next_kind,      &sampling_kind, &sending_kind, &taking_kind,
-    &polling_kind,   &pinning_kind,  &moving_kind,  &making_kind,
-    &collating_kind, &waiting_kind,  &putting_kind, &pickling_kind,
-    &posting_kind,   NULL,
+    &next_kind,    &sampling_kind, &sending_kind,  &taking_kind,
+    &polling_kind, &pinning_kind,  &making_kind,   &collating_kind,
+    &waiting_kind, &putting_kind,  &pickling_kind, &posting_kind,
+    NULL,
 };
 
 /* ---- The object ------------------------------------------------------------------------------ */
@@ -820,8 +776,6 @@ int fetches_init(PyObject *module)
     names.send = PyUnicode_InternFromString("_send_idx");
     names.outstanding = PyUnicode_InternFromString("_tasks_outstanding");
     names.task_info = PyUnicode_InternFromString("_task_info");
-    names.device = PyUnicode_InternFromString("device");
-    names.is_cuda = PyUnicode_InternFromString("is_cuda");
     fetches_type = add_type(module, &fetches_spec);
-    return names.task_info && names.device && names.is_cuda && fetches_type ? 0 : -1;
+    return names.task_info && fetches_type ? 0 : -1;
 }

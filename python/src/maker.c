@@ -10,9 +10,9 @@
 #include "torch.h"
 
 enum {
-    QUICK_NS = 20000,     /* below, samples are looked at in some batches */
-    QUICK_CPU_NS = 50000, /* below, so is their CPU time */
-    QUICK_BATCH_NS = 100000,
+    QUICK_NS = 30000,      /* below, samples are looked at in some batches */
+    QUICK_CPU_NS = 200000, /* below, so is their CPU time */
+    QUICK_BATCH_NS = 300000,
     LOOK_EVERY = 32,
     LOOK_FIRST = 64, /* samples, before anything is decided */
 };

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include <sonde/tables.h>
+
 #ifdef Py_LIMITED_API
 
 /* Neither descriptors nor frames can be had. */
@@ -193,9 +195,12 @@ static PyObject *with(const struct slot *s, PyObject *self, PyObject *args,
     struct sonde_site *site = site_for(s, self, args, kwargs);
     if (!site)
         return call(self, args, kwargs);
+    const uint64_t start = sonde_ticks();
     phase_begin(site);
     PyObject *answer = call(self, args, kwargs);
     phase_end(site);
+    if (site->phase == SONDE_TRANSFER)
+        fetches_moved(sonde_ticks() - start);
     return answer;
 }
 

@@ -7,6 +7,9 @@
 /* More than 0 on a thread inside of which calls of modules are no zones of their own. */
 extern __thread unsigned torch_alone __attribute__((tls_model("initial-exec")));
 
+/* fetches.c: a tensor went to a device, in so many ticks. */
+void fetches_moved(uint64_t ticks);
+
 /* Forgets the current exception and tells on_problem()'s handler of it. */
 void swallow(const char *where);
 /* device.c: the GPU's time. Set while CUDA is in use. */

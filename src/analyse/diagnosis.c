@@ -10,7 +10,9 @@
 #include "analyse/facts.h"
 #include "analyse/parts.h"
 #include "analyse/thresholds.h"
+#include "analyse/whatif.h"
 #include "base/buf.h"
+#include "base/error.h"
 
 /* Runs that died have another story to tell first. */
 static bool ended_badly(const struct report *r)
@@ -120,4 +122,27 @@ int diagnosis_write(struct report *r)
     struct thresholds t;
     thresholds_init(&t);
     return report_diagnose(r, &t);
+}
+
+int report_what_if(struct report *r, const char *text, char ret_error[WHATIF_ERROR_LEN])
+{
+    struct pipeline p;
+    pipeline_of(r, &p);
+    struct settings settings = whatif_now(&p);
+    const int rc = whatif_parse(text, &settings, ret_error);
+    if (rc < 0)
+        return rc;
+    if (!p.known)
+        return SONDE_E_NOTFOUND;
+    struct report_forecast *one = arena_alloc(&r->arena, sizeof *one);
+    const char *copy = arena_strdup(&r->arena, text);
+    if (!one || !copy)
+        return -ENOMEM;
+    *one = (struct report_forecast){ copy, settings, whatif_predict(&p, &settings),
+                                     p.step_ns, NULL };
+    struct report_forecast **end = &r->forecasts;
+    while (*end)
+        end = &(*end)->next;
+    *end = one;
+    return 0;
 }

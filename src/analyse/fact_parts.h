@@ -14,7 +14,14 @@ void facts_of_memory(struct report *report, struct facts *facts);
 void facts_of_files(struct report *report, struct facts *facts);
 void facts_of_python(struct report *report, struct facts *facts);
 void facts_of_native(struct report *report, struct facts *facts);
+void facts_of_ranks(struct report *report, struct facts *facts);
 void facts_of_cards(struct report *report, struct facts *facts);
+
+/* fmin() takes the number that is known; what is unknown must stay unknown. */
+static inline double at_most(double value, double most)
+{
+    return value > most ? most : value;
+}
 
 /* Keeps a text as a place; an empty one, or want of memory, leaves it unknown. */
 void fact_place(struct report *report, struct facts *facts, enum fact_place place,

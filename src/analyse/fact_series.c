@@ -8,22 +8,33 @@
 
 enum { LEAST_POINTS = 6, POINTS_MAX = 256 };
 
+/* Without steps nobody says where the work begins; programs set up first. */
 double steady_from_s(const struct report *r)
 {
     const struct step_account *a = &r->account;
-    return a->known && !a->partial ? (a->startup_ns + a->warmup_ns) / 1e9 : 0;
+    const double all = report_duration_s(r);
+    if (a->known)
+        return a->partial ? 0 : (a->startup_ns + a->warmup_ns) / 1e9;
+    return all > 0 ? 0.4 * all : 0;
+}
+
+/* What comes behind the last step is no steady part either. */
+static double steady_to_s(const struct report *r)
+{
+    const struct step_account *a = &r->account;
+    return a->known && !a->partial ? (a->wall_ns - a->end_ns) / 1e9 + 0.05 : INFINITY;
 }
 
 double steady_mean(const struct report *r, const char *metric, const char *subject)
 {
     const struct report_series *s = monitors_find(&r->monitors, metric, subject);
-    const double from = steady_from_s(r);
+    const double from = steady_from_s(r), to = steady_to_s(r);
     double sum = 0;
     size_t n = 0;
     if (!s)
         return NAN;
     for (size_t i = 0; i < s->point_count; i++)
-        if (s->points[i].t_s >= from) {
+        if (s->points[i].t_s >= from && s->points[i].t_s <= to) {
             sum += s->points[i].mean;
             n++;
         }
@@ -46,9 +57,9 @@ struct growth series_growth(const struct report *r, const struct report_series *
     double x[POINTS_MAX], y[POINTS_MAX];
     struct trend t;
     size_t n = 0;
-    const double from = steady_from_s(r);
+    const double from = steady_from_s(r), to = steady_to_s(r);
     for (size_t i = 0; s && i < s->point_count && n < POINTS_MAX; i++)
-        if (s->points[i].t_s >= from) {
+        if (s->points[i].t_s >= from && s->points[i].t_s <= to) {
             x[n] = s->points[i].t_s;
             y[n++] = s->points[i].mean;
         }

@@ -158,22 +158,45 @@ static double waits_for_core(const struct report *r, const struct loader *l)
     return 1 - 1 / wants;
 }
 
+/* CPU time knows nothing of a busy machine; waits for storage are in wall time alone.
+ * Whichever tail is the heavier. */
+static void set_tails(const struct report *r, const struct loader *l, struct facts *f)
+{
+    const struct distribution *wall = &l->sample.d, *cpu = &l->sample_cpu.d;
+    if (wall->count < 100)
+        return;
+    const double median = distribution_quantile(wall, 0.5);
+    f->v[FACT_SAMPLE_TAIL] = distribution_quantile(wall, 0.995) / median;
+    f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(tail_share(wall, median) - waits_for_core(r, l),
+                                        0);
+    if (cpu->count < 100)
+        return;
+    const double busy = distribution_quantile(cpu, 0.5);
+    const double share = tail_share(cpu, busy) * f->v[FACT_SAMPLE_CPU_SHARE];
+    if (share > f->v[FACT_SLOW_SAMPLE_SHARE]) {
+        f->v[FACT_SLOW_SAMPLE_SHARE] = share;
+        f->v[FACT_SAMPLE_TAIL] = distribution_quantile(cpu, 0.995) / busy;
+    }
+}
+
 static void set_samples(const struct report *r, const struct loader *l, struct facts *f)
 {
-    const struct distribution *d = &l->sample.d;
     const double make = mean_of(&l->make);
     f->v[FACT_SAMPLE_MS] = mean_of(&l->sample) / 1e6;
     f->v[FACT_BATCH_MS] = make / 1e6;
+    f->v[FACT_BATCH_CPU_MS] = mean_of(&l->make_cpu) / 1e6;
     const double cpu = l->sample_cpu.d.count
                            ? mean_of(&l->sample_cpu) / mean_of(&l->sample)
                            : mean_of(&l->make_cpu) / make;
-    f->v[FACT_SAMPLE_CPU_SHARE] = fmin(cpu * starvation(r, l), 1);
-    if (d->count >= 100) {
-        const double median = distribution_quantile(d, 0.5);
-        f->v[FACT_SAMPLE_TAIL] = distribution_quantile(d, 0.99) / median;
-        f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(
-            tail_share(d, median) - waits_for_core(r, l), 0);
-    }
+    f->v[FACT_SAMPLE_CPU_SHARE] = at_most(cpu * starvation(r, l), 1);
+    set_tails(r, l, f);
+    /* Of what batches take, samples may be the lesser part. */
+    const double of_batch = f->v[FACT_SAMPLE_MS] *
+                            (l->batch_samples.count ? l->batch_samples.mean
+                                                    : l->batch_size) /
+                            f->v[FACT_BATCH_MS];
+    if (of_batch >= 0)
+        f->v[FACT_SLOW_SAMPLE_SHARE] *= at_most(of_batch, 1);
     if (l->collate.d.count && make > 0)
         f->v[FACT_COLLATE_OF_BATCH] = mean_of(&l->collate) / make;
     const double transform = transform_of(l);

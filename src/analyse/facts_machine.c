@@ -36,7 +36,7 @@ static void set_limits(struct report *r, struct facts *f)
     /* Per group of threads: with several cores it may be more than all the time. */
     f->v[FACT_THROTTLED_SHARE] = steady_mean(r, "cgroup_throttled_time", "") / 100;
     if (f->v[FACT_THROTTLED_SHARE] > 0 && f->v[FACT_CORES] > 1)
-        f->v[FACT_THROTTLED_SHARE] = fmin(f->v[FACT_THROTTLED_SHARE], 1);
+        f->v[FACT_THROTTLED_SHARE] = at_most(f->v[FACT_THROTTLED_SHARE], 1);
 }
 
 void facts_of_machine(struct report *r, struct facts *f)
@@ -44,7 +44,7 @@ void facts_of_machine(struct report *r, struct facts *f)
     set_cores(r, f);
     set_busy_threads(r, f);
     set_limits(r, f);
-    f->v[FACT_IOWAIT_SHARE] = fmin(steady_mean(r, "cpu_iowait", "") / 100, 1);
+    f->v[FACT_IOWAIT_SHARE] = at_most(steady_mean(r, "cpu_iowait", "") / 100, 1);
     f->v[FACT_IO_PRESSURE] = steady_mean(r, "pressure_io_full", "") / 100;
     f->v[FACT_CPU_PRESSURE] = steady_mean(r, "pressure_cpu", "") / 100;
     f->v[FACT_MEMORY_PRESSURE] = steady_mean(r, "pressure_memory", "") / 100;

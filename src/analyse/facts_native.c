@@ -126,8 +126,8 @@ void facts_of_native(struct report *r, struct facts *f)
     f->v[FACT_ALLOC_SHARE] = s.allocator;
     f->v[FACT_PYTHON_SHARE] = s.interpreter;
     /* Imports are the interpreter's too, but no step's. */
-    const double imports = h->cpu_ns > 0 && f->v[FACT_IMPORT_S] > 0
-                               ? fmin(f->v[FACT_IMPORT_S] * 1e9 / h->cpu_ns, 0.9)
+    const double imports = h->cpu_ns > 0 && f->v[FACT_IMPORT_CPU_S] > 0
+                               ? fmin(f->v[FACT_IMPORT_CPU_S] * 1e9 / h->cpu_ns, 0.9)
                                : 0;
     const double fixed = fmax(s.interpreter + s.framework + s.allocator - imports, 0);
     f->v[FACT_OVERHEAD_SHARE] = imports < 1 ? fixed / (1 - imports) : NAN;

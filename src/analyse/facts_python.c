@@ -42,14 +42,18 @@ static void set_lines(struct report *r, struct facts *f, const struct py_lines *
              l->worker.file[0] ? &l->worker : &l->top[PY_LOADING]);
 }
 
-/* Imports make so many objects that the collector takes a third of them, and it walks
+/* Imports make so many objects that the collector takes a fifth of them, and it walks
  * over everything once more when the interpreter ends. Neither is the program's doing. */
 static double gc_share(const struct report *r, const struct py_thread *t,
                        double import_s, double loop_ns)
 {
     const double end_ns = r->account.known ? r->account.end_ns : 0.3e9;
-    const double usual = 0.35e9 * import_s + 0.9 * end_ns;
-    return fmin(fmax(t->gc_ns - usual, 0) / loop_ns, 1);
+    const double usual = 0.2e9 * import_s + 0.5 * end_ns;
+    const double start_ns = r->account.known ? r->account.startup_ns - 1e9 * import_s
+                                             : 0;
+    /* When is not recorded: a long start may have had all of it. */
+    return start_ns > 0.5 * loop_ns ? NAN
+                                    : at_most(fmax(t->gc_ns - usual, 0) / loop_ns, 1);
 }
 
 /* The time these shares are of: the loop where there is one. */
@@ -67,16 +71,17 @@ void facts_of_python(struct report *r, struct facts *f)
     if (!p->present || !t || !(t->wall_ns > 0))
         return;
     const double loop = judged_ns(r, t->wall_ns);
-    f->v[FACT_GIL_WAIT_SHARE] = fmin(t->gil_wait_ns / loop, 1);
+    f->v[FACT_GIL_WAIT_SHARE] = at_most(t->gil_wait_ns / loop, 1);
     if (pylines_read(r, &lines) < 0 || !lines.present)
         return;
     /* Compiling once, before the steady steps, is what compilers are for. */
     const double early = r->account.known ? r->account.warmup_ns + r->account.startup_ns
                                           : 0;
-    f->v[FACT_LOG_SHARE] = fmin(lines.used_ns[PY_LOGGING] / loop, 1);
+    f->v[FACT_LOG_SHARE] = at_most(lines.used_ns[PY_LOGGING] / loop, 1);
+    f->v[FACT_IMPORT_CPU_S] = lines.import_cpu_ns / 1e9;
     f->v[FACT_IMPORT_S] = lines.used_ns[PY_IMPORT] / 1e9;
-    f->v[FACT_COMPILE_SHARE] = fmin(fmax(lines.used_ns[PY_COMPILE] - early, 0) / loop,
-                                    1);
+    f->v[FACT_COMPILE_SHARE] = at_most(
+        fmax(lines.used_ns[PY_COMPILE] - early, 0) / loop, 1);
     f->v[FACT_GC_SHARE] = gc_share(r, t, f->v[FACT_IMPORT_S], loop);
     set_lines(r, f, &lines);
 }

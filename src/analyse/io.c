@@ -256,17 +256,22 @@ static int add_zones(struct reading *g, const struct tablefile *file)
 
 /* ---- The process --------------------------------------------------------------------- */
 
-/* More and more, in every quarter of the time. */
+/* More and more, in every quarter of the time since it began: programs import and set up
+ * before they leak. A jump that stays is none. */
 static bool series_grows(const struct io_process_row *p)
 {
     const uint64_t n = p->series_count < IO_SERIES ? p->series_count : IO_SERIES;
     if (n < 8 || p->open_now < GROWS_FROM || p->open_now * 10 < p->open_most * 9)
         return false;
-    for (int quarter = 1; quarter < 4; quarter++)
-        if (p->series[n * (unsigned)quarter / 4] <=
-            p->series[n * (unsigned)(quarter - 1) / 4])
+    uint64_t from = 0;
+    while (from < n && p->series[from] * 10 < p->open_now)
+        from++;
+    const uint64_t rest = n - from;
+    for (unsigned quarter = 1; rest >= 4 && quarter < 4; quarter++)
+        if (p->series[from + rest * quarter / 4] <=
+            p->series[from + rest * (quarter - 1) / 4])
             return false;
-    return true;
+    return rest >= 4;
 }
 
 static int add_image(struct reading *g, const struct tables_head *head,

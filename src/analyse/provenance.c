@@ -15,7 +15,9 @@
 enum { MAX_ENTRIES = 120 };
 
 static const char *const not_captured[] = {
-    "gpu", "operations.gpu", "cost", "bound_by",
+    "gpu",
+    "operations.gpu",
+    "cost",
 };
 
 static void add(struct report *r, const char *metric, enum provenance_status status,
@@ -76,6 +78,20 @@ static void add_recorded(struct report *r)
             "unwound by .eh_frame; Python's by its structures; nothing is stopped",
             "one look per hang");
     add(r, "lost", MEASURED, "counted where an event could not be kept", "exact");
+}
+
+static void add_diagnosis(struct report *r)
+{
+    add(r, "account", r->account.known ? MEASURED : UNAVAILABLE,
+        r->account.known
+            ? "every nanosecond of the main thread in one part and one phase"
+            : "no steps were recorded",
+        r->account.partial ? "retained steps" : "");
+    add(r, "bottlenecks", r->diagnosis.made ? MEASURED : UNAVAILABLE,
+        "rules over measured numbers; each finding lists them with their sources", "");
+    add(r, "bottlenecks.predicted_gain", MODELLED,
+        "settings of the loader by the what-if model, other advice by the share at stake",
+        "a range");
 }
 
 static void add_resources(struct report *r)
@@ -223,11 +239,11 @@ static void add_loaders(struct report *r)
         "every worker; counts and sums exact, percentiles from 16 buckets per octave",
         "3 % of a percentile");
     add(r, "loaders.sample_cpu_ms", MEASURED,
-        "the thread's CPU clock at the end of each sample; of samples below 50 µs in one "
+        "the thread's CPU clock at the end of each sample; of samples below 200 µs in one "
         "batch of 32",
         "");
     add(r, "loaders.transforms", MEASURED,
-        "around each call in the list of a Compose; of samples below 20 µs in one batch "
+        "around each call in the list of a Compose; of samples below 30 µs in one batch "
         "of 32, totals scaled up by samples",
         "");
     add(r, "loaders.queued", MEASURED,
@@ -314,8 +330,8 @@ static void add_energy(struct report *r)
 static void add_ranks(struct report *r)
 {
     bool told = false;
-    for (size_t i = 0; i < r->process_count; i++)
-        told |= r->processes[i].rank >= 0;
+    for (size_t i = 0; i < r->layer.interpreter_count; i++)
+        told |= r->layer.interpreters[i].rank >= 0;
     add(r, "ranks", told ? MEASURED : UNAVAILABLE,
         told ? "processes with RANK and WORLD_SIZE" : "no process said that it is one",
         "");
@@ -328,6 +344,7 @@ int provenance_write(struct report *report)
     if (!report->provenance)
         return -ENOMEM;
     add_recorded(report);
+    add_diagnosis(report);
     add_resources(report);
     add_monitors(report);
     add_allocations(report);

@@ -145,6 +145,7 @@ static void count_row(struct source *s, const struct pystack_count_row *row)
         s->out->main_ns += (double)row->wall_ns;
         s->out->used_ns[use] += (double)row->wall_ns;
         s->out->used_ns[PY_ANY] += (double)row->wall_ns;
+        s->out->import_cpu_ns += use == PY_IMPORT ? (double)row->cpu_ns : 0;
         if (k.frame != UINT32_MAX) {
             s->by_line[use][k.frame] += (double)row->wall_ns;
             s->by_line[PY_ANY][k.frame] += (double)row->wall_ns;

@@ -37,6 +37,7 @@ struct py_lines {
     bool present;
     double main_ns;               /* the main thread's wall time */
     double used_ns[PY_USES];      /* of it */
+    double import_cpu_ns;         /* CPU time of its imports */
     struct py_place top[PY_USES]; /* main thread */
     struct py_place worker;       /* of other processes, by CPU time, while loading */
     struct py_place thread; /* of other threads of the main process, by CPU time */

@@ -27,6 +27,7 @@
 #include "analyse/pylayer.h"
 #include "analyse/pyprofile.h"
 #include "analyse/steps.h"
+#include "analyse/whatif.h"
 #include "base/arena.h"
 #include "store/run.h"
 
@@ -90,6 +91,15 @@ struct provenance {
     const char *method, *resolution; /* resolution may be "" */
 };
 
+/* An answer to "what if" (whatif.h). */
+struct report_forecast {
+    const char *text; /* as it was asked */
+    struct settings settings;
+    struct forecast forecast;
+    double now_ns; /* a step as it was */
+    struct report_forecast *next;
+};
+
 struct report {
     const struct run *run; /* borrowed: must outlive the report */
     struct arena arena;
@@ -131,8 +141,9 @@ struct report {
     const char *next;          /* what to do first; "" nothing */
     const char *since;         /* what became of the last run's advice; "" nothing */
     struct diagnosis diagnosis;
-    bool transforms_unknown; /* of the training loader */
-    double readers_ns;       /* time of those who load data; 0: the main thread does */
+    struct report_forecast *forecasts; /* in the order they were asked for */
+    bool transforms_unknown;           /* of the training loader */
+    double readers_ns; /* time of those who load data; 0: the main thread does */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;
@@ -143,6 +154,10 @@ int report_build(const struct run *run, struct report **ret_report);
 /* Finds what is wrong with it: fills in report->diagnosis, and the verdict where rules
  * have one. report_build() did it with the defaults; again with other thresholds. */
 int report_diagnose(struct report *report, const struct thresholds *thresholds);
+/* Adds a forecast ("workers=4,prefetch=2"). −EINVAL: ret_error says what is wrong with the
+ * words; SONDE_E_NOTFOUND: no loader was recorded. */
+int report_what_if(struct report *report, const char *text,
+                   char ret_error[WHATIF_ERROR_LEN]);
 void report_free(struct report *report);
 
 /* Seconds the run took; NaN when unknown. */

@@ -12,8 +12,8 @@
 
 /* Every family there is. */
 static const struct rule *const families[] = { rules_input, rules_host, rules_memory,
-                                               rules_step,  rules_gpu,  rules_ranks };
-enum { FAMILIES = sizeof families / sizeof *families };
+                                               rules_step,  rules_gpu,  rules_ranks,
+                                               NULL };
 
 static const char *const family_names[] = {
     [RULES_INPUT] = "input", [RULES_HOST] = "host", [RULES_MEMORY] = "memory",
@@ -27,7 +27,7 @@ static const double BEHIND = 0.01;
 
 const struct rule *rule_at(size_t index)
 {
-    for (size_t f = 0; f < FAMILIES; f++)
+    for (size_t f = 0; families[f]; f++)
         for (const struct rule *r = families[f]; r->id; r++)
             if (index-- == 0)
                 return r;
@@ -283,7 +283,7 @@ int findings_make(const struct facts *facts, const struct thresholds *thresholds
                            .reference = thresholds->reference };
     d.findings = arena_alloc_array(arena, total, sizeof *d.findings);
     d.unchecked = arena_alloc_array(arena, total, sizeof *d.unchecked);
-    const struct rule **asked = arena_alloc_array(arena, total, sizeof *asked);
+    const struct rule **asked = arena_alloc_array(arena, total, sizeof(void *));
     struct finding *before = arena_alloc_array(arena, total, sizeof *before);
     unsigned *flags = arena_alloc_array(arena, total, sizeof *flags);
     if (!d.findings || !d.unchecked || !asked || !before || !flags)

@@ -85,7 +85,9 @@ static bool judge_gil(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->gil_wait))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.5 * share, 0.8 * share, share };
+    /* Who waits for the GIL also finds its caches used by another when it has it. */
+    d->gain = (struct gain){ 0.6 * share, fmin(1.1 * share, 0.9),
+                             fmin(2 * share, 0.95) };
     buf_printf(&d->text, "The main thread waits for the GIL %.0f %% of its time",
                100 * share);
     put_place(&d->text, "; it is held by ", PLACE_OF(c, GIL));
@@ -103,7 +105,7 @@ static bool judge_gc(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->gc))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.6 * share, 0.9 * share, share };
+    d->gain = (struct gain){ 0.7 * share, 0.95 * share, fmin(1.15 * share, 1) };
     buf_printf(&d->text,
                "Python's garbage collector takes %.0f %% of the main thread's "
                "time.",

@@ -8,10 +8,20 @@ static double input_share(const struct rule_case *c)
     return isnan(share) ? 1 : share;
 }
 
-/* Batches are there when they are asked for: whatever making them costs is hidden. */
+/* Making batches costs next to nothing: a busy machine stretches the wall time of work
+ * that is mostly computing, so there its CPU time counts. */
+static bool is_trifle(const struct rule_case *c)
+{
+    const double cpu = FACT_OF(c, SAMPLE_CPU_SHARE) >= 0.5 ? FACT_OF(c, BATCH_CPU_MS)
+                                                           : NAN;
+    return fmin(FACT_OF(c, BATCH_MS), cpu) < c->t->batch_least_ms;
+}
+
+/* Batches are there when they are asked for, or cost nothing: whatever making them takes
+ * is hidden. */
 static bool workers_keep_up(const struct rule_case *c)
 {
-    return FACT_OF(c, QUEUE_EMPTY_SHARE) < c->t->queue_empty;
+    return FACT_OF(c, QUEUE_EMPTY_SHARE) < c->t->queue_empty || is_trifle(c);
 }
 
 /* Does the step wait for its batch at all? Unknown counts as yes: then the cost itself
@@ -66,7 +76,8 @@ static void gain_of_settings(const struct rule_case *c, struct draft *d, double 
 {
     const double low = FACT_OF(c, WORKERS_GAIN_LOW);
     const double high = FACT_OF(c, WORKERS_GAIN_HIGH);
-    d->stake = rule_of_run(c, share);
+    /* What settings do not bring has another cause, which has its own rule. */
+    d->stake = rule_of_run(c, fmin(share, 1.5 * gain + 0.05));
     d->gain = (struct gain){ isnan(low) ? 0.8 * gain : fmin(low, gain), gain,
                              isnan(high) ? fmin(1.1 * gain, 1) : fmax(high, gain) };
 }
@@ -123,7 +134,8 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
     draft_time(c, d, part, 0.5, 0.75, 1);
     /* Where workers hide it, they come first; where there is no loader to set, the work
      * itself does. */
-    if (FACT_OF(c, WORKERS_GAIN) >= c->t->workers_help)
+    const double settings = FACT_OF(c, WORKERS_GAIN);
+    if (settings >= c->t->workers_help && settings >= 0.5 * part)
         d->stake *= 0.6;
     else
         d->stake = rule_of_run(c, share * fmax(fmin(transform, 1), 0.8));
@@ -373,7 +385,7 @@ const struct rule rules_input[] = {
                  FACT_WORKERS_BEST, FACT_WORKERS_GAIN, FACT_GPU_BUSY, FACT_COLD_SHARE },
       .yields_to = { "metadata_bound", "small_reads", "slow_samples", "collate_bound",
                      "too_many_workers", "oversubscribed", "cpu_throttled", "swapping",
-                     "gil_contention", "shm_pressure" } },
+                     "gil_contention", "shm_pressure", "batch_too_small" } },
     { "preprocessing_bound", "PREPROCESSING-BOUND", RULES_INPUT,
       .judge = judge_preprocessing, .needs = { FACT_INPUT_SHARE },
       .shows = { FACT_STEP_MS, FACT_TRANSFORM_OF_SAMPLE, FACT_PREPROCESSING_SHARE,

@@ -58,8 +58,9 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     if (!(overhead >= c->t->overhead) || !(batch <= c->t->small_batch))
         return false;
     /* Steps that load have another illness, and workers' CPU time is not the steps'. */
-    if (FACT_OF(c, INPUT_SHARE) >= 0.3 || FACT_OF(c, WORKERS) > 0 ||
-        FACT_OF(c, STEP_MS) > 50)
+    const double samples = FACT_OF(c, SAMPLE_MS) * batch / FACT_OF(c, STEP_MS);
+    const bool loads = FACT_OF(c, INPUT_SHARE) >= 0.3 && !(samples < 0.3);
+    if (loads || FACT_OF(c, WORKERS) > 0 || FACT_OF(c, STEP_MS) > 50)
         return false;
     draft_time(c, d, overhead, 0.3, 0.6, 0.9);
     buf_printf(
@@ -81,10 +82,15 @@ static bool judge_precision(const struct rule_case *c, struct draft *d)
     const bool on_card = tensor < c->t->tensor_cores && FACT_OF(c, GPU_BUSY) >= 0.5;
     if (!(doubles >= c->t->float64) && !on_card)
         return false;
-    const double share = on_card ? FACT_OF(c, GPU_BUSY) : doubles;
-    d->stake = on_card ? 0.3 * share : 0.5 * share;
+    /* Half the bytes for everything that computes, not for the kernels alone. */
+    const double compute = FACT_OF(c, FORWARD_SHARE) + FACT_OF(c, BACKWARD_SHARE) +
+                           FACT_OF(c, OPTIMIZER_SHARE);
+    const double share = on_card          ? FACT_OF(c, GPU_BUSY)
+                         : isnan(compute) ? doubles
+                                          : fmin(fmax(compute, doubles), 1);
+    d->stake = on_card ? 0.3 * share : rule_of_run(c, 0.5 * share);
     d->gain = on_card ? (struct gain){ 0.1 * share, 0.4 * share, 0.7 * share }
-                      : (struct gain){ 0.3 * share, 0.5 * share, 0.6 * share };
+                      : (struct gain){ 0.3 * share, 0.5 * share, 0.65 * share };
     if (on_card)
         buf_puts(&d->text, "The card computes in float32 without its tensor cores.");
     else
@@ -141,7 +147,9 @@ static bool judge_logging(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->logging))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.6 * share, 0.9 * share, share };
+    /* What is computed only to be logged goes with it. */
+    d->gain = (struct gain){ 0.6 * share, fmin(1.2 * share, 0.95),
+                             fmin(2.5 * share, 0.98) };
     buf_printf(&d->text, "%.0f %% of the main thread's time goes into logging%s",
                100 * share, synced >= log ? " and flushing files" : "");
     put_place(&d->text, ", at ", PLACE_OF(c, LOG));

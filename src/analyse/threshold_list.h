@@ -28,12 +28,14 @@ THRESHOLD(small_read_time, 0.10, NAN, "share", "of the readers' time in reads")
 THRESHOLD(iowait, 0.20, 0.20, "share", "of the time waiting for storage")
 THRESHOLD(slow_samples, 0.20, NAN, "share",
           "of the time to load that goes into slow samples")
+THRESHOLD(batch_least_ms, 1, NAN, "ms",
+          "a batch that is made in less is not worth a word")
 THRESHOLD(queue_empty, 0.10, NAN, "share",
           "of asks that find no batch: below, the workers keep up")
 THRESHOLD(opens_per_step, 2, NAN, "1", "files opened in a step")
 THRESHOLD(reads_per_open, 8, NAN, "1",
           "reads of a file: below, it is the opening that costs")
-THRESHOLD(sample_tail, 5, NAN, "1", "p99 of samples over their median")
+THRESHOLD(sample_tail, 5, NAN, "1", "p99.5 of samples over their median")
 THRESHOLD(worker_excess, 0.03, NAN, "share",
           "step time that fewer workers may cost at most")
 THRESHOLD(epoch_stall, 0.05, NAN, "share", "of the run at changes of epochs")

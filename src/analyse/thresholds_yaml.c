@@ -161,7 +161,8 @@ static int read_file(struct thresholds *t, FILE *file,
         return -ENOMEM;
     yaml_parser_set_input_file(&r.parser, file);
     /* Stream, document, then what it is about. */
-    if (next(&r) && next(&r))
+    const bool stream = next(&r);
+    if (stream && next(&r))
         (void)read_document(&r);
     if (r.has_event)
         yaml_event_delete(&r.event);

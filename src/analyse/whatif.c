@@ -187,8 +187,8 @@ struct forecast whatif_predict(const struct pipeline *p, const struct settings *
     const double high = model(p, &asked, &dear, &other) * correction(p, &dear);
     f.step_ns = model(p, &asked, &usual, &f) * correction(p, &usual);
     /* What is measured moves from run to run by some percent. */
-    f.low_ns = fmin(fmin(low, high), f.step_ns) * 0.95;
-    f.high_ns = fmax(fmax(low, high), f.step_ns) * 1.08;
+    f.low_ns = fmin(fmin(low, high), 0.92 * f.step_ns) * 0.95;
+    f.high_ns = fmax(fmax(low, high), 1.08 * f.step_ns) * 1.05;
     f.wait_ns = fmax(f.step_ns - p->compute_ns, 0);
     return f;
 }
@@ -198,7 +198,7 @@ struct settings whatif_best(const struct pipeline *p)
     static const int counts[] = { 0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 24, 32 };
     enum { COUNTS = sizeof counts / sizeof *counts };
     const int most = p->cores > 0 ? (int)fmax(4 * p->cores, 8) : 8;
-    double ns[COUNTS];
+    double ns[COUNTS] = { 0 };
     double least = INFINITY;
     struct settings s = whatif_now(p);
     for (int i = 0; i < COUNTS && counts[i] <= most; i++) {

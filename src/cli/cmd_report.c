@@ -1,4 +1,5 @@
 /* cmd_report.c: `sonde report`: what is known about a run, for people and programs. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 
 struct report_options {
     const char *output, *rules;
+    struct option_list what_if;
     int fail_on; /* index in `severities`; 0: never */
     int format;  /* enum report_format */
     bool json, full, no_color, unredacted;
@@ -44,6 +46,9 @@ static const struct option options[] = {
     { "full", 0, OPTION_FLAG, FIELD(full), .help = "everything, not just one screen" },
     { "rules", 0, OPTION_TEXT, FIELD(rules), .value = "SET",
       .help = "judge by the set default or reference", .env = "SONDE_RULES" },
+    { "what-if", 0, OPTION_TEXTS, FIELD(what_if), .value = "SETTINGS",
+      .help = "predict the step time with other settings of the loader: workers=N, "
+              "prefetch=N, transform=TIMES (as fast), data=free, commas between" },
     { "fail-on", 0, OPTION_CHOICE, FIELD(fail_on), .value = "SEVERITY",
       .help = "exit 1 with a finding of at least low, medium, high or critical",
       .choices = severities },
@@ -92,6 +97,23 @@ static void make_style(const struct report_options *o, const char *ref,
     *ret_style = style;
 }
 
+static bool ask_what_if(const struct report_options *o, struct report *report)
+{
+    char error[WHATIF_ERROR_LEN];
+    for (size_t i = 0; i < o->what_if.count; i++) {
+        const int rc = report_what_if(report, o->what_if.items[i], error);
+        if (rc == 0)
+            continue;
+        cli_error("cannot predict %s: %s", o->what_if.items[i],
+                  rc == SONDE_E_NOTFOUND ? "no DataLoader of this run was recorded "
+                                           "(run it with sonde run -- python …)"
+                  : rc == -EINVAL        ? error
+                                         : error_text(rc));
+        return false;
+    }
+    return true;
+}
+
 /* Whether a finding is as bad as the caller fears. */
 static bool is_failure(const struct report_options *o, const struct report *report)
 {
@@ -129,6 +151,11 @@ int cmd_report(int argc, char **argv)
     if (rc == 0) {
         rc = trial_enter(report, store_directory());
         trials_recall(report, store_directory());
+    }
+    if (rc == 0 && !ask_what_if(&o, report)) {
+        report_free(report);
+        run_free(run);
+        return CLI_FAILED;
     }
     if (rc < 0) {
         cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));

@@ -51,7 +51,7 @@ static const struct option options[] = {
 
 static const struct command command = {
     .verb = "scale",
-    .usage = "[options] nodes|edges|layers|hidden|heads|batch|pe|matmul [SIZE…]",
+    .usage = "[options] nodes|edges|layers|hidden|heads|batch|tokens|pe|matmul [SIZE…]",
     .summary = "how time and memory grow along one size of a model",
     .options = options,
     .option_count = sizeof options / sizeof *options,
@@ -67,11 +67,18 @@ static const struct command command = {
 /* Only where the model has that axis. */
 static bool axis_fits(enum axis axis, enum family family)
 {
-    if (family == FAMILY_GRAPH_TRANSFORMER || axis == AXIS_MATMUL)
+    switch (axis) {
+    case AXIS_NODES:
+    case AXIS_EDGES:
+    case AXIS_PE:
+        return family == FAMILY_GRAPH_TRANSFORMER;
+    case AXIS_TOKENS:
+        return family == FAMILY_GPT2;
+    case AXIS_HEADS:
+        return family != FAMILY_MLP;
+    default:
         return true;
-    return axis == AXIS_LAYERS || axis == AXIS_HIDDEN || axis == AXIS_BATCH ||
-           (axis == AXIS_HEADS && family == FAMILY_GPT2) ||
-           (axis == AXIS_NODES && family == FAMILY_GPT2);
+    }
 }
 
 static bool parse_sizes(int argc, char **argv, struct scale_options *ret)
@@ -79,10 +86,11 @@ static bool parse_sizes(int argc, char **argv, struct scale_options *ret)
     const int axis = argc > 1 ? axis_of(argv[1]) : -1;
     if (axis < 0) {
         (void)options_fail(&command,
-                           argc > 1 ? "there is no axis '%s': nodes, edges, "
-                                      "layers, hidden, heads, batch, pe or matmul"
-                                    : "along which axis? nodes, edges, layers, "
-                                      "hidden, heads, batch, pe or matmul",
+                           argc > 1
+                               ? "there is no axis '%s': nodes, edges, "
+                                 "layers, hidden, heads, batch, tokens, pe or matmul"
+                               : "along which axis? nodes, edges, layers, "
+                                 "hidden, heads, batch, tokens, pe or matmul",
                            argc > 1 ? argv[1] : "");
         return false;
     }
@@ -140,8 +148,7 @@ static int print(const struct scale_args *a, const struct scaling *s)
     if (!output_open(&out, a->output))
         return CLI_FAILED;
     if (!a->json)
-        (void)fprintf(out.file, "sonde scale %s · %s\n\n", axis_name(s->axis),
-                      a->family ? a->family : "graph_transformer");
+        scaling_title(s, out.file);
     const int rc = a->json ? scaling_document(s, out.file) : scaling_text(s, out.file);
     return output_close(&out, rc, "the result") ? CLI_GOOD : CLI_FAILED;
 }

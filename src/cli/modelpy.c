@@ -11,12 +11,10 @@
 #include "cli/cli.h"
 #include "launch/ownplace.h"
 
-static const char *const places[] = { "%s/python",
-                                      "%s/../lib/sonde/inject",
-                                      "%s/../lib64/sonde/inject",
-                                      "%s/../" SONDE_LIBDIR "/sonde/inject",
-                                      "%s/../..",
-                                      NULL };
+/* In a build tree, as `make install` puts it, in a wheel. */
+static const char *const places[] = { "%s/python", "%s/../lib/sonde/inject",
+                                      ("%s/../" SONDE_LIBDIR "/sonde/inject"),
+                                      "%s/../..", NULL };
 
 char **modelpy_copy(int argc, char **argv)
 {

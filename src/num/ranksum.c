@@ -40,7 +40,7 @@ static void distribution(size_t nx, size_t ny, double share[MOST_U + 1])
 
 double ranksum_cdf(size_t nx, size_t ny, size_t u)
 {
-    double share[MOST_U + 1];
+    double share[MOST_U + 1]; /* not thread-local: that space is scarce in libraries */
     assert(nx <= RANKSUM_EXACT && ny <= RANKSUM_EXACT && nx && ny);
     distribution(nx, ny, share);
     double sum = 0;
@@ -52,7 +52,7 @@ double ranksum_cdf(size_t nx, size_t ny, size_t u)
 /* The largest k with P(U <= k − 1) <= alpha / 2, at least 1. */
 static double choose(size_t nx, size_t ny, double alpha, size_t *ret_k)
 {
-    double share[MOST_U + 1];
+    double share[MOST_U + 1]; /* not thread-local: that space is scarce in libraries */
     if (nx > RANKSUM_EXACT || ny > RANKSUM_EXACT) {
         const double n = (double)nx, m = (double)ny;
         const double z = student_quantile(1 - alpha / 2, INFINITY);

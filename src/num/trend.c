@@ -167,8 +167,8 @@ static int cut(const double *values, size_t from, size_t to,
                const struct change_limits *limits, double *scratch,
                struct change *ret_change, bool *ret_found)
 {
-    size_t at;
-    double p;
+    size_t at = 0;
+    double p = 1;
     *ret_found = false;
     if (to - from < 2 * limits->part)
         return 0;

@@ -7,14 +7,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-static __thread sigjmp_buf back;
+/* On the stack of guard_run(): thread variables are scarce in what is loaded late. */
+static __thread sigjmp_buf *back;
 static __thread volatile sig_atomic_t inside;
 static bool installed;
 
 static void on_sigbus(int sig)
 {
     if (inside)
-        siglongjmp(back, 1);
+        siglongjmp(*back, 1);
     /* Not ours: die of it, as without us. */
     signal(sig, SIG_DFL);
     raise(sig);
@@ -36,10 +37,12 @@ int guard_run(void (*fn)(void *), void *arg)
         fn(arg);
         return 0;
     }
-    if (sigsetjmp(back, 1) != 0) {
+    sigjmp_buf here;
+    if (sigsetjmp(here, 1) != 0) {
         inside = 0;
         return -EIO;
     }
+    back = &here;
     inside = 1;
     fn(arg);
     inside = 0;

@@ -165,7 +165,9 @@ def show_objects():
     print(DataLoader.__init__.__qualname__, DataLoader.__iter__.__doc__)
     print(sorted(k for k in vars(loader) if not k.startswith("_")))
     again = pickle.loads(pickle.dumps(loader.dataset)).transform.transforms
-    print(again[0], again[1] is double, loader.dataset.transform.transforms[1] is double)
+    print(
+        again[0], again[1] is double, loader.dataset.transform.transforms[1] is double
+    )
     print(copy.deepcopy(loader).dataset.transform.transforms[0])
     inner = [DataLoader(Map(4), 2) for _ in range(2)]
     outer = DataLoader(inner, batch_size=None, collate_fn=lambda l: [x[1] for x in l])

@@ -3,13 +3,14 @@
 import ast
 import inspect
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGE, SONDE, SOURCE, environment, python
+from conftest import BUILD, PACKAGE, SONDE, SOURCE, environment, python
 
 import sonde
 from sonde import _sonde
@@ -128,3 +129,19 @@ def test_a_wheel_brings_everything(tmp_path):
 
 def test_the_package_under_test_is_ours():
     assert Path(sonde.__file__).parent.parent == PACKAGE and SONDE.exists()
+
+
+def test_libraries_need_little_thread_local_storage():
+    """Libraries loaded late share a block of some hundred bytes: more, and they are not
+    loaded at all."""
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("no readelf")
+    files = [*(PACKAGE / "sonde").glob("_sonde*.so"), BUILD / "libsonde-preload.so"]
+    for file in filter(Path.exists, files):
+        out = subprocess.run(
+            [readelf, "-lW", str(file)], capture_output=True, text=True, check=True
+        ).stdout
+        for line in out.splitlines():
+            if line.split()[:1] == ["TLS"]:
+                assert int(line.split()[5], 16) <= 1024, file

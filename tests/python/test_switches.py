@@ -179,9 +179,23 @@ def test_mixed_precision_of_training(tmp_path):
 
     data = [(torch.randn(4, 3), torch.randn(4, 1))]
     for on in (False, True):
-        with sonde.session(output=tmp_path / str(on), mixed_precision=on):
+        with sonde.session(
+            output=tmp_path / str(on), mixed_precision=on, estimate_flops=False
+        ):
             sonde.profile_training(Net(3, 1), data, 1)
     assert seen == [torch.float32, torch.bfloat16]
+
+
+def test_flops_of_training(tmp_path):
+    torch = pytest.importorskip("torch")
+    data = [(torch.randn(4, 3), torch.randn(4, 5))]
+    found = []
+    for on in (False, True):
+        with sonde.session(output=tmp_path / str(on), estimate_flops=on):
+            found.append(sonde.profile_training(torch.nn.Linear(3, 5), data, 1))
+    assert found[0].flops is None and found[0].flops_per_s is None
+    # 4·3·5 multiplications and additions, and again for the weights' gradient.
+    assert found[1].flops >= 2 * 2 * 4 * 3 * 5 and found[1].flops_per_s > 0
 
 
 # ---- GPU use of operations ----

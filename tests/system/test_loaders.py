@@ -1,4 +1,4 @@
-# timeout: 300
+# timeout: 600
 """Data loaders: what the report says against what the program itself clocked.
 
 Times are of the same instants, so they agree however busy the machine is: within 2 %, and
@@ -95,18 +95,23 @@ def test_settings_and_place_are_the_programs(truths):
 
 @pytest.mark.parametrize("arguments", [("0",), ("2",)])
 def test_slow_samples_are_named_with_what_made_them_slow(truths, arguments):
-    loader = the_loader(truths(*arguments)[1])
-    first = loader["slowest_samples"][:4]
-    assert {s["index"] for s in first} == {33, 77}
-    for sample in first:
+    truth, answer = truths(*arguments)
+    slowest = the_loader(answer)["slowest_samples"]
+    # On a busy machine others may be slow as well: the program knows which.
+    for sample, (seconds, index) in zip(slowest[:4], truth["slowest"]):
+        assert near(sample["ms"] / 1000, seconds, 0.01)
         assert sample["path"] == f"/data/{sample['index']}.jpg"
-        assert sample["times_median"] > 5
-        if sample["index"] == 33:
-            assert sample["slowest_transform"] == "RandomJitter"
-            assert sample["slowest_transform_ms"] > 0.7 * sample["ms"]
-        else:
-            assert sample["ms"] - sample["slowest_transform_ms"] > 140
-            assert sample["cpu_ms"] < sample["ms"] / 2
+    assert {i for _, i in truth["slowest"][:4]} <= {s["index"] for s in slowest[:8]}
+    by_transform = [s for s in slowest if s["index"] == 33]
+    by_itself = [s for s in slowest if s["index"] == 77]
+    assert len(by_transform) == len(by_itself) == 2
+    for sample in by_transform:
+        assert sample["times_median"] > 2
+        assert sample["slowest_transform"] == "RandomJitter"
+        assert sample["slowest_transform_ms"] >= 120
+    for sample in by_itself:
+        assert sample["ms"] - sample["slowest_transform_ms"] >= 140
+        assert sample["cpu_ms"] < sample["ms"] / 2
 
 
 def test_workers_and_what_they_did(truths):
@@ -153,9 +158,7 @@ def test_without_workers_the_phases_tell_loading_from_the_rest(truths):
     assert near(phases["collate"], truth["collate"])
     inside = truth["work"] + truth["jitter"] + truth["collate"]
     assert near(phases["data_loading"], truth["wait"] - inside, 0.03)
-    item = operation(
-        answer, "DataLoader.next", "DataLoader.fetch", "Files.__getitem__"
-    )
+    item = operation(answer, "DataLoader.next", "DataLoader.fetch", "Files.__getitem__")
     assert item["count"] == SAMPLES and near(item["total_s"], truth["sample"])
 
 

@@ -188,7 +188,7 @@ def test_a_sonde_inside_joins_the_outer_run(tmp_path):
 def test_the_program_learns_its_run_and_nothing_else(tmp_path):
     bare = subprocess.run(["env"], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     run = f"SONDE_RUN={tmp_path / 'here'}"
-    done = sonde("run", "-q", "-o", "here", "--no-preload", "env", cwd=tmp_path)
+    done = sonde("run", "-q", "-o", "here", "--no-preload", "--no-python", "env", cwd=tmp_path)
     assert set(done.stdout.splitlines()) - set(bare.stdout.splitlines()) == {run}
 
 

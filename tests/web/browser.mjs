@@ -22,7 +22,8 @@ async function open(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
   const seen = { errors: [], requests: [], dialogs: 0 };
-  page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") seen.errors.push(m.text().slice(0, 300)); });
+  // (That canvases are read back is the tests' own doing.)
+  page.on("console", (m) => { if ((m.type() === "error" || m.type() === "warning") && !/willReadFrequently/.test(m.text())) seen.errors.push(m.text().slice(0, 300)); });
   page.on("pageerror", (e) => seen.errors.push(e.message.slice(0, 300)));
   page.on("request", (r) => { if (!/^(file|data|blob):/.test(r.url())) seen.requests.push(r.url()); });
   page.on("dialog", async (d) => { seen.dialogs++; await d.dismiss(); });
@@ -70,6 +71,22 @@ const tasks = {
       if (screens) await page.screenshot({ path: path.join(screens, `${name}-${view}.png`), fullPage: true, animations: "disabled" });
     }
     return { ...seen, views: facts };
+  },
+
+  // Pictures for the gallery: what a person sees first, perhaps after a click.
+  async shots({ shots, options }) {
+    const { page, seen } = await open(options);
+    for (const { page: file, view, path: to, click, choose, full } of shots) {
+      await page.goto("about:blank");
+      await page.goto(address(file, view));
+      if (view) await settled(page, view);
+      if (choose) await page.locator("main select").nth(choose[0]).selectOption({ label: choose[1] });
+      if (click) await page.locator(click).first().click();
+      await page.evaluate(() => scrollTo(0, 0));
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: to, fullPage: full ?? false, animations: "disabled" });
+    }
+    return seen;
   },
 
   // What the policy says, and that it is kept.
@@ -167,6 +184,25 @@ const tasks = {
     return { results };
   },
 };
+
+// The colour in the middle of a long zone that begins in the same pixel as a short one.
+async function behindShort({ template, folder }) {
+  const doc = synthetic(40);
+  const t = doc.runs[0].timeline;
+  t.windows[0] = { ...t.windows[0], lane: [0, 0, 0], depth: [0, 0, 0], site: [3, 4, 2], begin_delta_ns: [1e10, 2000, 2000], ns: [1000, 1000, 5e10] };
+  const file = path.join(folder, "behind.html");
+  writeFileSync(file, readFileSync(template, "utf8").replace("%SONDE_DOCUMENT%", () => JSON.stringify(doc)));
+  const { page, seen } = await open();
+  await page.goto(address(file));
+  await look(page, "timeline");
+  const colour = await page.evaluate(() => {
+    const v = document.querySelector("main").timelineView, s = v.surface;
+    const ratio = s.canvas.width / s.width, x = v.x(35) * ratio, y = (v.places[0].top + 14 + 18 + 8) * ratio;
+    return [...s.pen.getImageData(x, y, 1, 1).data].slice(0, 3);
+  });
+  return { ...seen, colour };
+}
+tasks.behind = behindShort;
 
 // Eight threads, three deep, as dense as they can be.
 function synthetic(count) {

@@ -12,8 +12,9 @@ _sonde_runs() {
 }
 
 _sonde() {
-    local verbs='run report compare check top doctor demo attach list show search trends log
-        store baseline bench flops model scale export plot import recover help'
+    local verbs='run report compare check top doctor demo attach list show search
+        trends log store baseline bench flops model scale export plot import
+        recover help'
     local current=${COMP_WORDS[COMP_CWORD]}
     local verb=${COMP_WORDS[1]}
     local i

@@ -75,8 +75,15 @@ export function firstFrom(begin: Float64Array, time: number, low = 0): number {
   return low;
 }
 
-// The same, when it is likely to be near.
-export function gallop(begin: Float64Array, time: number, low: number): number {
+// What begins in the same pixel as zone i is not seen, unless it is the last one there
+// and goes on beyond: zones of a row do not overlap, so only that one can.
+export function nextSeen(row: Row, i: number, pixelEnd: number): number {
+  const next = gallop(row.begin, pixelEnd, i + 1);
+  return next - 1 > i && row.end[next - 1]! > pixelEnd ? next - 1 : next;
+}
+
+// The same as firstFrom, when it is likely to be near.
+function gallop(begin: Float64Array, time: number, low: number): number {
   let step = 1;
   let at = low;
   while (at < begin.length && begin[at]! < time) { low = at + 1; at += step; step *= 2; }

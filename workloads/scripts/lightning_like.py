@@ -4,7 +4,7 @@
 #   epochs 2
 #   samples 320
 #   phases data_loading forward backward gradient optimizer evaluation checkpoint
-#   larger forward 2 optimizer    the encoder is the work
+#   larger backward 1 forward
 """A trainer of one's own in the style of Lightning: modules with hooks, callbacks."""
 import io
 from dataclasses import dataclass, field

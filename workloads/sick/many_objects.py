@@ -32,10 +32,10 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    nodes = grow(150_000)
+    nodes = grow(80_000)
     model = torch.nn.Sequential(torch.nn.Linear(128, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 128))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    for step in range(1, 121):
+    for step in range(1, 81):
         x = torch.tensor([[float(n.value % 7)] * 128 for n in nodes[step : step + 64]])
         loss = model(x).square().mean()
         optimizer.zero_grad()

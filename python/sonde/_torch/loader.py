@@ -21,12 +21,9 @@ from . import lineage, workers
 PIN, PERSISTENT, SHUFFLE, ITERABLE, UNORDERED, UNTIMED = 1, 2, 4, 8, 16, 32
 
 _local = threading.local()  # .started: ticks at which iter(loader) was called
-_torch: Any = None
 
 
 def install(torch: Any) -> None:
-    global _torch
-    _torch = torch
     from torch.utils import data
     from torch.utils.data import _utils, dataloader
 
@@ -47,16 +44,6 @@ def install(torch: Any) -> None:
     base.__next__ = hook(base.__next__, "next")
     _utils.pin_memory.pin_memory = hook(_utils.pin_memory.pin_memory, "pinning")
     workers.install(data, _utils)
-
-
-def _watch_moves() -> None:
-    """Tensors that go to a device, once there is one in use: asking for one would start
-    CUDA, and a process that is forked later could not use it."""
-    tensor = _torch.Tensor
-    if isinstance(tensor.to, _sonde.Hook) or not _torch.cuda.is_initialized():
-        return
-    tensor.to = _sonde.Hook(tensor.to, "moving", owner=_torch.device)
-    tensor.cuda = _sonde.Hook(tensor.cuda, "moving")
 
 
 def _step_functions() -> tuple:
@@ -164,7 +151,6 @@ def number_of(loader: Any) -> int:
 
 
 def _iter_begins(loader: Any, *_: Any) -> None:
-    _watch_moves()
     _local.started = _sonde.ticks()
 
 

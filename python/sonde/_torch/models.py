@@ -14,7 +14,7 @@ _told = 0
 
 def first_call(module: Any) -> None:
     global _told
-    inner = getattr(module, "_orig_mod", None)  # torch.compile's wrapper
+    inner: Any = getattr(module, "_orig_mod", None)  # torch.compile's wrapper
     if inner is None:
         inner = getattr(module, "module", None)  # DataParallel and its like
     if not hasattr(inner, "named_parameters"):

@@ -41,22 +41,21 @@ def _watch_tree(cls: type, seen: set[int]) -> None:
     if id(cls) not in seen:
         seen.add(id(cls))
         _sonde.watch_modules(cls)
-        for sub in type.__subclasses__(cls):
+        below: list[type] = type.__subclasses__(cls)
+        for sub in below:
             _watch_tree(sub, seen)
 
 
 def _watch_new_classes(module: type) -> None:
     """Classes of the program are made later than this."""
     if "__init_subclass__" not in module.__dict__:
-        made = classmethod(_sonde.module_made)
-        module.__init_subclass__ = made  # type: ignore[assignment, arg-type]
+        made: Any = classmethod(_sonde.module_made)
+        module.__init_subclass__ = made  # type: ignore[method-assign]
 
 
 def _modules(torch: Any) -> None:
     module = torch.nn.Module
-    _sonde.module_zones(
-        _describe, models.first_call, torch._C.is_grad_enabled, module
-    )
+    _sonde.module_zones(_describe, models.first_call, torch._C.is_grad_enabled, module)
     _watch_tree(module, set())
     _watch_new_classes(module)
 

@@ -49,7 +49,7 @@ def _code_calling(target: Any, like: types.CodeType) -> types.CodeType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         exec(compile(source, "<sonde>", "exec"), space)
-    code = space["f"].__code__
+    code: types.CodeType = space["f"].__code__
     return code.replace(
         co_consts=tuple(target if c == 0.125 else c for c in code.co_consts),
         co_filename=like.co_filename,

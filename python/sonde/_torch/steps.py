@@ -6,12 +6,18 @@ between two of its fetches: an iterator is a candidate at first, its step is tak
 when nothing was trained with it. Without a loader steps lie between steps of the first
 optimizer. Programs that call sonde.step() say it themselves.
 
+Some read a loader ahead (accelerate, prefetchers): two fetches, then train the first
+batch, and the last one when the loader has ended. A step then trains the batch that was
+fetched before it began, and the last one stays open behind the end of the loader until
+something else is fetched, or the program ends.
+
 The loader's part calls fetch_begins, fetch_ends and exhausted.
 """
 
 from __future__ import annotations
 
 import os
+import atexit
 import sys
 import threading
 import time
@@ -37,6 +43,9 @@ class _Now:
         self.since_fetch = 0  # optimizer steps since then
         self.first_optimizer: Optional[int] = None  # id, while no loader is in use
         self.others: Any = weakref.WeakKeyDictionary()  # iterator -> work() at its fetch
+        self.ahead = 0  # fetches before anything was trained, less one
+        self.carried = 0  # samples of those
+        self.tail: Optional[int] = None  # work() at the end of a loader read ahead
         self.epoch = 0
         self.epoch_began = 0.0
         self.epoch_steps = 0
@@ -130,6 +139,7 @@ def _adopt(it: Any, confirmed: bool) -> None:
     _now.iterator = weakref.ref(it, _gone)
     _now.confirmed = confirmed
     _now.first_optimizer = None
+    _now.ahead = _now.carried = 0
     _epoch_begins()
 
 
@@ -141,11 +151,25 @@ def _next_of_ours() -> None:
         if _now.open:
             _count_step()
         _begin()
-    else:
+    else:  # no training yet: not a training loader, or one that is read ahead
+        if _now.open:
+            _now.ahead += 1
+            _now.carried += _now.samples
         _take_back()
         _now.confirmed = trained  # without a step so far: from here on they count
-        if trained:
-            _begin()
+        _begin()
+
+
+def _end_tail() -> None:
+    """The loader was read ahead and had ended: was its last batch trained?"""
+    if _now.tail is None:
+        return
+    trained, _now.tail = _work() > _now.tail, None
+    if trained:
+        _end()
+    else:
+        _take_back()
+    _epoch_ends()
 
 
 def _first_of_another(it: Any) -> None:
@@ -171,6 +195,7 @@ def fetch_begins(it: Any) -> None:
     """The main thread asks the iterator `it` for the next batch."""
     if not _is_ours():
         return
+    _end_tail()
     if _is(_now.iterator, it):
         _next_of_ours()
     else:
@@ -191,10 +216,16 @@ def fetch_ends(it: Any, batch: Any) -> None:
 
 def exhausted(it: Any) -> None:
     """… and there was none left."""
-    if _is(_now.iterator, it):
+    if not _is(_now.iterator, it):
+        return
+    _now.iterator = None
+    if _now.ahead and _now.confirmed and _now.open and not _sonde.user_steps():
+        _now.tail = _work()
+        _now.samples += _now.carried
+        _sonde.step_add(_now.carried)
+    else:
         _take_back()
         _epoch_ends()
-        _now.iterator = None
 
 
 # ---- from optimizers ----
@@ -220,7 +251,7 @@ def optimizer_begins(_: Any) -> None:
     """An optimizer's step() has been called."""
     _now.optimizer_steps += 1
     _now.since_fetch += 1
-    if not _is_ours():
+    if not _is_ours() or _now.tail is not None:
         return
     if _now.iterator is not None and not _now.confirmed:
         if _now.since_fetch < _GIVE_UP:
@@ -263,6 +294,7 @@ def batch_size(batch: Any, depth: int = 0) -> int:
 
 def install(torch: Any) -> None:
     """Nothing to put anywhere: others call."""
+    atexit.register(_layer.guarded, "torch: steps", _end_tail)
     os.register_at_fork(after_in_child=_after_fork)
 
 

@@ -15,7 +15,9 @@ from typing import Any, Iterator, Optional
 from .. import _sonde
 
 _NAMES = re.compile(r"transform|augment|preprocess", re.IGNORECASE)
-_RANDOM = re.compile(r"^random|jitter|augment|mixup|cutmix|cutout|erasing", re.IGNORECASE)
+_RANDOM = re.compile(
+    r"^random|jitter|augment|mixup|cutmix|cutout|erasing", re.IGNORECASE
+)
 _CONTAINERS = ("Compose", "Sequential")
 _DEEPEST = 4
 _MOST = 64
@@ -29,7 +31,7 @@ def _fields(o: Any) -> dict:
 
 
 def name_of(o: Any) -> str:
-    """"RandomCrop", "<lambda>" """
+    """RandomCrop, <lambda> …"""
     return getattr(o, "__name__", None) or type(o).__name__
 
 

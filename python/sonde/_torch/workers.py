@@ -19,7 +19,10 @@ _worker: Any = None  # the Maker of the worker that this process is
 
 def install(data: Any, _utils: Any) -> None:
     hook = _sonde.Hook
-    for fetcher in (_utils.fetch._MapDatasetFetcher, _utils.fetch._IterableDatasetFetcher):
+    for fetcher in (
+        _utils.fetch._MapDatasetFetcher,
+        _utils.fetch._IterableDatasetFetcher,
+    ):
         fetcher.fetch = hook(fetcher.fetch, "making")
     kind = data._DatasetKind
     kind.create_fetcher = staticmethod(hook(kind.create_fetcher, after=_fetcher_made))

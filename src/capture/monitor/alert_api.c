@@ -24,7 +24,7 @@ static struct added {
 } added[ADDED_MAX];
 static uint32_t claimed; /* atomic */
 static struct alerts *taker;
-static __thread char last_error[200];
+static char last_error[200]; /* of the process: threads that fail at once share it */
 
 static int publish(const char *expression, alert_fn *fn, void *arg)
 {

@@ -41,9 +41,10 @@ static void walk(const struct part *p, const float *x, float *y)
 
 static int walk_sparse(const struct part *p)
 {
-    float *x = calloc(2 * p->n, sizeof *x), *y = x + p->n;
+    float *x = calloc(2 * p->n, sizeof *x);
     if (!x)
         return -ENOMEM;
+    float *y = x + p->n;
     for (size_t start = 0; start < p->n; start++) {
         memset(x, 0, p->n * sizeof *x);
         x[start] = 1;
@@ -69,10 +70,10 @@ static void walk_matrix(const struct part *p, float *m)
 static int walk_dense(const struct part *p)
 {
     const size_t n = p->n;
-    float *once = calloc(3 * n * n, sizeof *once), *power = once + n * n,
-          *next = power + n * n;
+    float *once = calloc(3 * n * n, sizeof *once);
     if (!once)
         return -ENOMEM;
+    float *power = once + n * n, *next = power + n * n;
     walk_matrix(p, once);
     memcpy(power, once, n * n * sizeof *power);
     for (size_t step = 0; step < p->k; step++) {

@@ -133,10 +133,11 @@ void ffn_backward(struct ffn *f, struct refnet *net, const float *dy, float *dx)
 static double row_cross_entropy(const float *logits, size_t columns, int32_t class,
                                 float scale, float *dlogits)
 {
-    double top = logits[0], sum = 0;
-    for (size_t c = 0; c < columns; c++)
+    double top = logits[0];
+    for (size_t c = 1; c < columns; c++)
         top = logits[c] > top ? logits[c] : top;
-    for (size_t c = 0; c < columns; c++)
+    double sum = exp((double)logits[0] - top);
+    for (size_t c = 1; c < columns; c++)
         sum += exp((double)logits[c] - top);
     for (size_t c = 0; c < columns; c++)
         dlogits[c] = scale * (float)(exp((double)logits[c] - top) / sum);

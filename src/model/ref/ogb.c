@@ -16,7 +16,13 @@
 #include "base/error.h"
 #include "base/files.h"
 
-enum { MAX_FILE = 1 << 30, MAX_NODES = 1 << 26, MAX_COLUMNS = 4096 };
+enum {
+    MAX_FILE = 1 << 30,
+    MAX_NODES = 1 << 26,
+    MAX_BARE_NODES =
+        1 << 22, /* without a line each: a few bytes could ask for gigabytes */
+    MAX_COLUMNS = 4096
+};
 
 static const char *const names[OGB_FILES] = {
     [OGB_NODES] = "num-node-list.csv", [OGB_EDGE_COUNTS] = "num-edge-list.csv",
@@ -54,10 +60,11 @@ bad(struct lines *l, const char *fmt, ...)
 static struct lines lines_of(const struct ogb_text *texts, enum ogb_file file,
                              char *error)
 {
-    return (struct lines){ .at = texts[file].data,
-                           .end = texts[file].data + texts[file].len,
-                           .file = file,
-                           .error = error };
+    static const struct ogb_text none = { "", 0 };
+    const struct ogb_text *text = texts[file].data ? &texts[file] : &none;
+    return (struct lines){
+        .at = text->data, .end = text->data + text->len, .file = file, .error = error
+    };
 }
 
 /* The next line that is not empty; false at the end. */
@@ -285,6 +292,8 @@ static int check_sizes(const struct ogb_text *texts, uint64_t nodes, uint64_t ed
     l = lines_of(texts, OGB_FEATURES, error);
     if (texts[OGB_FEATURES].data && nodes > count_lines(l))
         return bad(&l, "fewer nodes than %s says", names[OGB_NODES]);
+    if (!texts[OGB_FEATURES].data && nodes > MAX_BARE_NODES)
+        return bad(&l, "more than %d nodes without features", MAX_BARE_NODES);
     if (features == 0 || features > MAX_COLUMNS || outputs == 0 ||
         outputs > MAX_COLUMNS)
         return bad(&l, "between 1 and %d columns are possible", MAX_COLUMNS);
@@ -309,10 +318,11 @@ int ogb_parse(const struct ogb_text texts[OGB_FILES], size_t limit,
         (void)snprintf(ret_error, OGB_ERROR_LEN, "%s holds no graph", names[OGB_NODES]);
         return SONDE_E_FORMAT;
     }
-    uint64_t *nodes = calloc(2 * count, sizeof *nodes), *edges = nodes + count;
-    int rc = nodes ? parse_counts(lines_of(texts, OGB_NODES, ret_error), count, nodes,
-                                  &all_nodes)
-                   : -ENOMEM;
+    uint64_t *nodes = calloc(count, sizeof *nodes),
+             *edges = calloc(count, sizeof *edges);
+    int rc = nodes && edges ? parse_counts(lines_of(texts, OGB_NODES, ret_error), count,
+                                           nodes, &all_nodes)
+                            : -ENOMEM;
     rc = rc < 0 ? rc
                 : parse_counts(lines_of(texts, OGB_EDGE_COUNTS, ret_error), count,
                                edges, &all_edges);
@@ -328,6 +338,7 @@ int ogb_parse(const struct ogb_text texts[OGB_FILES], size_t limit,
             graphs_release(&g);
     }
     free(nodes);
+    free(edges);
     if (rc == 0)
         *ret_graphs = g;
     return rc;

@@ -190,6 +190,21 @@ static void find_crossing(struct scaling *s)
     s->crossing_beyond = s->crossing < first || s->crossing > last;
 }
 
+/* Training throughput by batch size. */
+static void find_best_batch(struct scaling *s)
+{
+    for (size_t i = 0; s->axis == AXIS_BATCH && i < s->count; i++) {
+        const struct scale_point *p = &s->points[i];
+        const double rate = p->measured ? (double)p->at.size /
+                                              p->m.passes[PASS_STEP].median * 1e3
+                                        : 0;
+        if (rate > s->best_throughput) {
+            s->best_throughput = rate;
+            s->best_batch = i + 1;
+        }
+    }
+}
+
 void growth_fit(struct scaling *s)
 {
     if (s->axis == AXIS_MATMUL) {
@@ -203,4 +218,5 @@ void growth_fit(struct scaling *s)
     part_curve(s, "attention pairs", -1);
     encode_curve(s);
     find_crossing(s);
+    find_best_batch(s);
 }

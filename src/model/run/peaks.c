@@ -46,7 +46,7 @@ static void *triad(void *arg)
 static void triad_once(float *a, int threads)
 {
     pthread_t others[THREADS_MAX];
-    struct share shares[THREADS_MAX];
+    struct share shares[THREADS_MAX] = { { NULL, NULL, NULL, 0 } };
     const size_t n = TRIAD / (size_t)threads;
     int started = 1;
     for (int i = 0; i < threads; i++)

@@ -27,6 +27,7 @@ static const struct {
     [AXIS_HIDDEN] = { "hidden", "wide", SIZE(hidden), { 64, 128, 256, 512 } },
     [AXIS_HEADS] = { "heads", "heads", SIZE(heads), { 1, 2, 4, 8, 16 } },
     [AXIS_BATCH] = { "batch", "in a batch", SIZE(batch), { 1, 2, 4, 8 } },
+    [AXIS_TOKENS] = { "tokens", "tokens", SIZE(tokens), { 64, 128, 256, 512 } },
     [AXIS_PE] = { "pe", "", 0, { 0 } },
     [AXIS_MATMUL] = { "matmul", "square", 0, { 128, 256, 512, 1024 } },
 #undef SIZE
@@ -132,6 +133,9 @@ static int estimate(enum axis axis, struct scale_point *p)
     list_release(&list);
     rc = rc < 0 ? rc : plan_training(&p->config, &p->plan);
     p->forward_flops = sonde_ops_total(&e.total.forward);
+    for (size_t i = 0; i < e.component_count; i++) /* done once, not in every step */
+        if (strcmp(e.components[i].name, "pe") == 0)
+            p->forward_flops -= sonde_ops_total(&e.components[i].cost.forward);
     p->step_flops = p->forward_flops + sonde_ops_total(&e.total.backward) +
                     sonde_optimizer_ops(SONDE_ADAMW, e.total.parameters);
     return rc;

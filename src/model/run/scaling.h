@@ -18,6 +18,7 @@ enum axis {
     AXIS_HIDDEN,
     AXIS_HEADS,
     AXIS_BATCH,
+    AXIS_TOKENS, /* of a sequence: gpt2 */
     AXIS_PE,
     AXIS_MATMUL, /* no model: n × n products */
     AXIS_COUNT
@@ -71,6 +72,9 @@ struct scaling {
     struct curve curves[SCALE_CURVES];
     bool has_crossing, crossing_beyond; /* beyond: extrapolated from the fits */
     double crossing;                    /* where attention overtakes message passing */
+    size_t
+        best_batch; /* index of the point with the highest throughput, + 1; 0: none */
+    double best_throughput; /* graphs, sequences or rows per second of training */
     bool has_largest;
     uint64_t largest; /* size whose predicted memory fits */
     double available; /* bytes that were free */

@@ -11,7 +11,8 @@ enum { WIDTH = 760, HEIGHT = 440, LEFT = 80, RIGHT = 190, TOP = 46, BOTTOM = 52 
 
 static const char *const colors[] = { "#4269d0", "#efb118", "#ff725c", "#6cc5b0",
                                       "#3ca951", "#ff8ab7", "#a463f2", "#97bbf5",
-                                      "#9c6b4e", "#9498a0" };
+                                      "#9c6b4e", "#9498a0", "#1b1b1b", "#b5a300",
+                                      "#00838f" };
 
 struct frame {
     double x0, x1, y0, y1; /* decades: logarithms */
@@ -54,8 +55,9 @@ static bool frame_of(const struct scaling *s, struct frame *f)
 
 static void put_grid(const struct scaling *s, const struct frame *f, FILE *out)
 {
-    for (double decade = f->y0; decade <= f->y1; decade++) {
+    for (int i = 0; f->y0 + i <= f->y1; i++) {
         char text[HUMAN_LEN];
+        const double decade = f->y0 + i;
         const double y = at_y(f, pow(10, decade));
         (void)fprintf(out,
                       "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' class='grid'/>"

@@ -14,7 +14,7 @@
 
 /* ---- Text -------------------------------------------------------------------------- */
 
-static void put_sizes(const struct model_config *c, FILE *out)
+void sizes_text(const struct model_config *c, FILE *out)
 {
     switch (c->family) {
     case FAMILY_GRAPH_TRANSFORMER:
@@ -48,7 +48,7 @@ int model_text(const struct model_answer *a, FILE *out)
 {
     (void)fprintf(out, "%s · ", a->zoo ? a->zoo->title : a->name);
     if (a->config)
-        put_sizes(a->config, out);
+        sizes_text(a->config, out);
     else
         (void)fputs(a->zoo->input, out);
     (void)fputs("\n\n", out);
@@ -99,7 +99,7 @@ static void put_hardware(struct json_writer *w)
     json_object_end(w);
 }
 
-static void put_config(struct json_writer *w, const struct model_config *c)
+void sizes_json(struct json_writer *w, const struct model_config *c)
 {
     put_number(w, "hidden_dim", (double)c->hidden);
     put_number(w, "num_layers", (double)c->layers);
@@ -124,6 +124,12 @@ static void put_config(struct json_writer *w, const struct model_config *c)
     }
 }
 
+void head_json(struct json_writer *w)
+{
+    put_now(w);
+    put_hardware(w);
+}
+
 static void put_info(struct json_writer *w, const struct model_answer *a)
 {
     json_key(w, "model_info");
@@ -132,7 +138,7 @@ static void put_info(struct json_writer *w, const struct model_answer *a)
     put_number(w, "total_parameters", a->estimate.total.parameters);
     put_mb(w, "parameter_memory_mb", 4 * a->estimate.total.parameters);
     if (a->config)
-        put_config(w, a->config);
+        sizes_json(w, a->config);
     if (a->zoo)
         put_text(w, "source", a->zoo->source);
     json_object_end(w);
@@ -186,14 +192,46 @@ static void put_memory(struct json_writer *w, const struct model_answer *a)
     json_object_end(w);
 }
 
+static void put_source(struct json_writer *w, const char *metric, const char *status,
+                       const char *method)
+{
+    json_object_begin(w);
+    put_text(w, "metric", metric);
+    put_text(w, "status", status);
+    put_text(w, "method", method);
+    json_object_end(w);
+}
+
+static void put_provenance(struct json_writer *w, const struct model_answer *a)
+{
+    json_key(w, "provenance");
+    json_array_begin(w);
+    put_source(w, "flops", "modelled", "formulas of sonde/model.h");
+    put_source(w, "memory.breakdown", "modelled", "formulas of sonde/model.h");
+    if (a->measured) {
+        put_source(w, "memory.peak_mb", "measured",
+                   "VmHWM of the process above its memory before the net was built");
+        put_source(w, "runtime", "measured",
+                   "clock around each pass in a child process");
+    }
+    if (a->roofline) {
+        put_source(w, "roofline.peak_flops_per_s", "measured",
+                   "best of many 768 × 768 matrix products");
+        put_source(w, "roofline.peak_bytes_per_s", "measured",
+                   "best of many triads over 192 MiB");
+        put_source(w, "roofline.parts.bytes", "modelled",
+                   "operands read and results written once");
+    }
+    json_array_end(w);
+}
+
 int model_json(const struct model_answer *a, FILE *out)
 {
     struct json_writer w;
     json_init_file(&w, out, JSON_STYLE_PRETTY);
     json_object_begin(&w);
     put_text(&w, "schema", "sonde.model/1");
-    put_now(&w);
-    put_hardware(&w);
+    head_json(&w);
     put_info(&w, a);
     put_text(&w, "note", a->note);
     if (a->measured && a->has_runtime)
@@ -212,6 +250,7 @@ int model_json(const struct model_answer *a, FILE *out)
         json_array_end(&w);
     }
     padding_json(a, &w);
+    put_provenance(&w, a);
     json_object_end(&w);
     json_newline(&w);
     return json_finish(&w);

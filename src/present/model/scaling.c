@@ -7,6 +7,7 @@
 
 #include "base/human.h"
 #include "model/run/growth.h"
+#include "present/model/parts.h"
 #include "present/model/words.h"
 
 /* ---- Text ---------------------------------------------------------------------------- */
@@ -112,6 +113,16 @@ static void put_parts(const struct scaling *s, FILE *out)
         }
         (void)fputc('\n', out);
     }
+}
+
+void scaling_title(const struct scaling *s, FILE *out)
+{
+    (void)fprintf(out, "sonde scale %s", axis_name(s->axis));
+    if (s->axis != AXIS_MATMUL) {
+        (void)fprintf(out, " · %s · from ", family_name(s->points[0].config.family));
+        sizes_text(&s->points[0].config, out);
+    }
+    (void)fputs("\n\n", out);
 }
 
 int scaling_text(const struct scaling *s, FILE *out)
@@ -245,6 +256,10 @@ void scaling_json(const struct scaling *s, struct json_writer *w)
     json_array_end(w);
     put_number(w, "attention_overtakes_message_passing",
                s->has_crossing ? s->crossing : NAN);
+    if (s->best_batch) {
+        put_number(w, "best_batch_size", (double)s->points[s->best_batch - 1].at.size);
+        put_number(w, "best_samples_per_s", s->best_throughput);
+    }
     put_number(w, "largest_that_fits", s->has_largest ? (double)s->largest : NAN);
     put_mb(w, "available_mb", s->available);
     put_number(w, "took_s", s->took_s);
@@ -257,6 +272,14 @@ int scaling_document(const struct scaling *s, FILE *out)
     json_init_file(&w, out, JSON_STYLE_PRETTY);
     json_object_begin(&w);
     put_text(&w, "schema", "sonde.scaling/1");
+    head_json(&w);
+    if (s->axis != AXIS_MATMUL) {
+        json_key(&w, "model_info");
+        json_object_begin(&w);
+        put_text(&w, "name", family_name(s->points[0].config.family));
+        sizes_json(&w, &s->points[0].config); /* at the first point */
+        json_object_end(&w);
+    }
     json_key(&w, "scaling");
     scaling_json(s, &w);
     json_object_end(&w);

@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "model/run/scaling.h"
 
+/* "sonde scale nodes · graph_transformer · from 1 graph of 100 nodes …" */
+void scaling_title(const struct scaling *s, FILE *out);
 /* 0 or −EIO. */
 int scaling_text(const struct scaling *s, FILE *out);
 /* One object, without schema: a value inside a larger document. */

@@ -99,6 +99,17 @@ static void put_quiet(struct page *page, const struct diagnosis *d, bool full)
     flow_end(&flow);
 }
 
+/* Their names alone. */
+static void put_more(struct page *page, const struct diagnosis *d, size_t shown)
+{
+    struct flow flow;
+    flow_begin(&flow, page, shown ? "" : "FINDINGS");
+    for (size_t i = shown; i < d->finding_count; i++)
+        flow_put(&flow, "%s %s", severity_name(d->findings[i].severity),
+                 d->findings[i].id);
+    flow_end(&flow);
+}
+
 void section_next(struct page *page, const struct report *r)
 {
     if (r->next[0])
@@ -107,13 +118,13 @@ void section_next(struct page *page, const struct report *r)
         put_clean(page, "SINCE", BOLD, r->since);
 }
 
-void section_findings(struct page *page, const struct report *r, bool full)
+void section_findings(struct page *page, const struct report *r,
+                      const struct limits *limits, bool full)
 {
-    enum { SHOWN = 4 };
     const struct diagnosis *d = &r->diagnosis;
     if (!d->made)
         return;
-    for (size_t i = 0; i < d->finding_count && (full || i < SHOWN); i++) {
+    for (size_t i = 0; i < d->finding_count && i < limits->findings; i++) {
         if (i == 0)
             page_label(page, "FINDINGS");
         else
@@ -125,6 +136,8 @@ void section_findings(struct page *page, const struct report *r, bool full)
         if (full)
             put_evidence(page, &d->findings[i]);
     }
+    if (d->finding_count > limits->findings)
+        put_more(page, d, limits->findings);
     put_quiet(page, d, full);
     page_puts(page, PLAIN, "\n");
 }
@@ -321,4 +334,56 @@ void section_account(struct page *page, const struct report *r)
             flow_put(&flow, "%s %s", parts[i].name, human_duration(text, parts[i].ns));
     flow_end(&flow);
     page_puts(page, PLAIN, "\n");
+}
+
+/* ---- What if ----------------------------------------------------------------------------- */
+
+void section_forecasts(struct page *page, const struct report *r)
+{
+    char now[HUMAN_LEN], then[HUMAN_LEN], low[HUMAN_LEN], high[HUMAN_LEN];
+    struct buf clean = BUF_INIT;
+    for (const struct report_forecast *f = r->forecasts; f; f = f->next) {
+        buf_clear(&clean);
+        clean_text(&clean, f->text, 60);
+        const double change = 1 - f->forecast.step_ns / f->now_ns;
+        page_label(page, f == r->forecasts ? "WHAT IF" : "");
+        page_printf(
+            page,
+            "%s: %s per step (%s – %s) instead of %s, %.0f %% %s; limited by %s\n",
+            clean.data, human_duration(then, f->forecast.step_ns),
+            human_duration(low, f->forecast.low_ns),
+            human_duration(high, f->forecast.high_ns), human_duration(now, f->now_ns),
+            100 * fabs(change), change >= 0 ? "less" : "more",
+            forecast_limit_name(f->forecast.limit));
+    }
+    if (r->forecasts)
+        page_puts(page, PLAIN, "\n");
+    buf_release(&clean);
+}
+
+static void put_forecast(struct json_writer *w, const struct report_forecast *f)
+{
+    json_object_begin(w);
+    field_text(w, "asked", f->text);
+    field_uint(w, "workers", (uint64_t)f->settings.workers);
+    field_uint(w, "prefetch", (uint64_t)f->settings.prefetch);
+    field_number(w, "transform", f->settings.transform_speed, 6);
+    json_key(w, "data_free");
+    json_put_bool(w, f->settings.data_free);
+    field_ms(w, "now_ms", f->now_ns);
+    field_ms(w, "step_ms", f->forecast.step_ns);
+    field_ms(w, "low_ms", f->forecast.low_ns);
+    field_ms(w, "high_ms", f->forecast.high_ns);
+    field_number(w, "gain", 1 - f->forecast.step_ns / f->now_ns, 6);
+    field_text(w, "limited_by", forecast_limit_name(f->forecast.limit));
+    json_object_end(w);
+}
+
+void fields_of_forecasts(struct json_writer *w, const struct report *r)
+{
+    json_key(w, "what_if");
+    json_array_begin(w);
+    for (const struct report_forecast *f = r->forecasts; f; f = f->next)
+        put_forecast(w, f);
+    json_array_end(w);
 }

@@ -358,6 +358,7 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     field_nulls(w, groups);
     fields_of_findings(w, r);
     fields_of_account(w, r);
+    fields_of_forecasts(w, r);
 }
 
 int report_json_value(const struct report *report, const struct report_style *style,

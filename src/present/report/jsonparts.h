@@ -63,6 +63,7 @@ void fields_of_io(struct json_writer *w, const struct report *r);
 
 /* findings.c: bottlenecks, recommendations, rules; account. */
 void fields_of_findings(struct json_writer *w, const struct report *r);
+void fields_of_forecasts(struct json_writer *w, const struct report *r);
 void fields_of_account(struct json_writer *w, const struct report *r);
 /* jsonloaders.c */
 void fields_of_loaders(struct json_writer *w, const struct report *r);

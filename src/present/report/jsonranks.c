@@ -39,12 +39,21 @@ static const struct report_process *next_rank(const struct report *r, int after)
     return best;
 }
 
+/* A process that nobody gave a rank counts as rank 0 of itself elsewhere. */
+static bool is_told(const struct report *r)
+{
+    for (size_t i = 0; i < r->layer.interpreter_count; i++)
+        if (r->layer.interpreters[i].rank >= 0)
+            return true;
+    return false;
+}
+
 void fields_of_ranks(struct json_writer *w, const struct report *r)
 {
+    const struct report_process *p = is_told(r) ? next_rank(r, -1) : NULL;
     json_key(w, "ranks");
     json_array_begin(w);
-    for (const struct report_process *p = next_rank(r, -1); p;
-         p = next_rank(r, p->rank))
+    for (; p; p = next_rank(r, p->rank))
         put_rank(w, p);
     json_array_end(w);
 }

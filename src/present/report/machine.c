@@ -156,6 +156,8 @@ static void put_gpus(struct page *page, const struct report *r)
 static void put_spark(struct page *page, const char *name,
                       const struct report_series *s, double unit, const char *unit_name)
 {
+    if (page->terse)
+        return;
     double values[POINTS_MOST];
     size_t count = 0;
     double highest = 0;

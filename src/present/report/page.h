@@ -18,6 +18,7 @@ struct page {
     struct buf out;
     int width;
     bool color, unicode;
+    bool terse; /* set by the caller: no pictures, there is no room */
 };
 
 void page_init(struct page *page, int width, bool color, bool unicode);

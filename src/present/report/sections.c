@@ -210,7 +210,8 @@ void section_steps(struct page *page, const struct report *r)
                  human_count(count, (uint64_t)(step_samples_per_s(&r->steps) + 0.5)));
     flow_end(&flow);
     put_series(page, &r->series);
-    if (page->width >= SPREAD_WIDTH) /* a narrow page is a short one, too */
+    if (page->width >= SPREAD_WIDTH &&
+        !page->terse) /* a narrow page is a short one, too */
         put_spread(page, d);
     blank_line(page);
 }

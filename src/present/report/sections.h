@@ -12,7 +12,7 @@
 
 /* How many lines of a kind are shown before the rest is summed up. */
 struct limits {
-    size_t phases, threads, notes, metrics, files, functions;
+    size_t phases, threads, notes, metrics, files, functions, findings;
 };
 
 void section_head(struct page *page, const struct report *r);
@@ -42,7 +42,9 @@ void section_trust(struct page *page, const struct report *r,
 
 /* findings.c: what to do first; what is wrong; the parts of the run. */
 void section_next(struct page *page, const struct report *r);
-void section_findings(struct page *page, const struct report *r, bool full);
+void section_findings(struct page *page, const struct report *r,
+                      const struct limits *limits, bool full);
+void section_forecasts(struct page *page, const struct report *r);
 void section_account(struct page *page, const struct report *r);
 
 /* hangs.c: one line per process, per thread in the full report. */

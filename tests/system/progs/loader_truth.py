@@ -86,7 +86,7 @@ def main():
     model = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     truth = dict.fromkeys(["sample", "cpu", "work", "jitter", "collate", "wait"], 0.0)
-    truth["first"] = []
+    truth["first"], slowest = [], []
     for _ in range(EPOCHS):
         start = asked = clock()
         for k, batch in enumerate(loader):
@@ -96,11 +96,13 @@ def main():
             for key in ("sample", "cpu", "work", "jitter"):
                 truth[key] += float(batch[key].double().sum())
             truth["collate"] += batch["collate"]
+            slowest += zip(batch["sample"].tolist(), batch["i"].tolist())
             optimizer.zero_grad()
             model(batch["i"].float().unsqueeze(1)).mean().backward()
             optimizer.step()
             time.sleep(0.004)
             asked = clock()
+    truth["slowest"] = sorted(slowest, reverse=True)[:6]
     print(json.dumps(truth))
 
 

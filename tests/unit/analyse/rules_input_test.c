@@ -103,6 +103,15 @@ static const struct rule_row rows[] = {
 };
 
 static const struct rule_row more_rows[] = {
+    { "data_loading_bound", { { FACT_INPUT_SHARE, 0.5 } }, FACT_BATCH_MS, 1, 0.99 },
+    { "slow_samples",
+      { { FACT_SLOW_SAMPLE_SHARE, 0.5 },
+        { FACT_SAMPLE_TAIL, 50 },
+        { FACT_BATCH_MS, 9 },
+        { FACT_SAMPLE_CPU_SHARE, 1 } },
+      FACT_BATCH_CPU_MS,
+      1,
+      0.99 },
     { "data_loading_bound",
       { { FACT_INPUT_SHARE, 0.5 }, { FACT_WORKERS_GAIN, 0.3 }, { FACT_WORKERS, 2 } },
       FACT_QUEUE_EMPTY_SHARE,

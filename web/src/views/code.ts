@@ -36,7 +36,7 @@ function lines(title: string, rows: HotLine[]): HTMLElement | null {
 }
 
 export const code: View = {
-  id: "code", title: "Functions and lines", group: "Time",
+  id: "code", title: "Functions", group: "Time",
   has: ({ run }) => run.report.functions.length > 0 || run.report.lines.length > 0,
   render(into, { run }) {
     const r = run.report;

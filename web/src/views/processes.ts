@@ -5,7 +5,7 @@ import { phaseColor } from "../palette";
 import { anything, empty, section, table, type View } from "../view";
 import type { Process } from "../types";
 
-interface Row { p: Process; depth: number }
+interface Row { p: Process; depth: number; command: string | null } // null: its parent's
 
 function tree(all: Process[]): Row[] {
   const children = new Map<number, Process[]>();
@@ -17,15 +17,16 @@ function tree(all: Process[]): Row[] {
   }
   const rows: Row[] = [];
   const seen = new Set<Process>();
-  const walk = (p: Process, depth: number): void => {
+  const said = (p: Process): string => p.command ?? p.exe ?? "";
+  const walk = (p: Process, depth: number, parent: Process | null): void => {
     if (seen.has(p)) return; // damaged parents may go in circles
     seen.add(p);
-    rows.push({ p, depth });
-    for (const c of children.get(p.pid) ?? []) walk(c, depth + 1);
+    rows.push({ p, depth, command: parent && said(parent) === said(p) ? null : said(p) });
+    for (const c of children.get(p.pid) ?? []) walk(c, depth + 1, p);
     if (seen.has(p)) children.delete(p.pid);
   };
-  for (const p of roots) walk(p, 0);
-  for (const p of all) walk(p, 0);
+  for (const p of roots) walk(p, 0, null);
+  for (const p of all) walk(p, 0, null);
   return rows;
 }
 
@@ -35,7 +36,7 @@ function lifetime(p: Process, duration: number): HTMLElement {
     const fill = h("i");
     fill.style.marginLeft = `${Math.min(99, (p.first_seen_s / duration) * 100)}%`;
     fill.style.width = `${Math.max(1, ((p.last_seen_s - p.first_seen_s) / duration) * 100)}%`;
-    fill.style.background = phaseColor(p.main ? "forward" : p.role === "worker" ? "data_loading" : "other");
+    fill.style.background = phaseColor(p.main ? "forward" : /worker/.test(p.role ?? "") ? "data_loading" : "other");
     box.append(fill);
   }
   return box;
@@ -62,8 +63,8 @@ export const processes: View = {
     if (r.processes.length === 0) { into.append(empty("No process was seen.")); return; }
     const duration = r.run.duration_s ?? run.timeline.duration_s;
     const most = Math.max(...r.processes.map((p) => p.cpu_s ?? 0), 1e-9);
-    into.append(section("Processes", "Children stand below their parents; phases are of each one's main thread.", table(tree(r.processes), [
-      { title: "Process", cell: ({ p, depth }) => { const s = h("span", null, h("b", null, `${p.role ?? "process"} ${p.pid}`), name(p.command ?? p.exe ?? "", "path")); s.style.display = "block"; s.style.marginLeft = `${Math.min(depth, 8) * 18}px`; return s; } },
+    into.append(section("Everybody in the run", "Children stand below their parents; phases are of each one's main thread.", table(tree(r.processes), [
+      { title: "Process", cell: ({ p, depth, command }) => { const s = h("span", null, h("b", null, `${p.role ?? "process"} ${p.pid}`), command ? name(command, "path") : null); s.style.display = "block"; s.style.marginLeft = `${Math.min(depth, 8) * 18}px`; return s; } },
       { title: "Life", cell: ({ p }) => lifetime(p, duration) },
       { title: "Phases", cell: ({ p }) => split(p) },
       { title: "CPU", cell: ({ p }) => (f.isKnown(p.cpu_s) ? bar(p.cpu_s / most, phaseColor("forward"), f.seconds(p.cpu_s)) : f.MISSING) },

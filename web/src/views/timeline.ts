@@ -6,7 +6,7 @@
 import { fitted, plain, Surface, Tip } from "../canvas";
 import { h } from "../dom";
 import * as f from "../format";
-import { firstFrom, gallop, rows, type Row } from "../lanes";
+import { firstFrom, nextSeen, rows, type Row } from "../lanes";
 import { css, frameColor, phaseColor, phaseOrder } from "../palette";
 import { empty, section, siteName, table, type Context, type View } from "../view";
 import type { Lane, SeenStep } from "../types";
@@ -213,8 +213,7 @@ export class TimelineView {
       }
       if (color !== run || left > runTo + 0.6) { flush(); run = color; runFrom = left; }
       runTo = Math.max(left + 0.8, right);
-      // What begins in the same pixel is not seen: on to the next one.
-      i = wide < 1 ? gallop(begin, b + 1 / scale, i + 1) : i + 1;
+      i = wide < 1 ? nextSeen(row, i, b + 1 / scale) : i + 1;
     }
     flush();
   }

@@ -1,0 +1,163 @@
+"""From a run to findings: programs with a known illness, real runs, the real command."""
+# timeout: 400
+
+import json
+import subprocess
+import sys
+
+import pytest
+from sonde_test import SOURCE, environment, run, sonde
+
+PYTHON = "/usr/bin/python3"
+
+
+def has_torch():
+    test = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False)
+    return test.returncode == 0
+
+
+needs_torch = pytest.mark.skipif(not has_torch(), reason="no torch for " + PYTHON)
+
+
+def sick(name):
+    return str(SOURCE / "workloads" / "sick" / f"{name}.py")
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory):
+    """Samples that wait for a store, a loader without workers."""
+    directory = tmp_path_factory.mktemp("waiting") / "run"
+    env = environment(SONDE_DIR=directory.parent / "store")
+    return run(directory, PYTHON, sick("remote_samples"), env=env)
+
+
+@needs_torch
+def test_the_illness_is_first_with_evidence_and_advice(waiting):
+    answer = waiting.report()
+    first = answer["bottlenecks"][0]
+    assert first["id"] == "data_loading_bound"
+    assert first["severity"] == "critical"
+    assert "num_workers=0 at remote_samples.py:" in first["recommendation"]
+    gain = first["predicted_gain"]
+    assert 0.5 < gain["low"] <= gain["mid"] <= gain["high"] <= 1
+    metrics = {e["metric"]: e for e in first["evidence"]}
+    assert metrics["input_share"]["value"] > 0.8
+    assert metrics["num_workers"]["value"] == 0
+    assert all(e["source"] and e["unit"] for e in first["evidence"])
+    assert answer["summary"]["bound_by"] == "input"
+    assert answer["summary"]["verdict"].startswith("INPUT-BOUND")
+    assert first["recommendation"] in answer["recommendations"]
+
+
+@needs_torch
+def test_every_second_is_in_one_part_and_one_phase(waiting):
+    answer = waiting.report()
+    account = answer["account"]
+    parts = [
+        "startup_s", "warmup_s", "steady_s", "checkpoint_s", "evaluation_s",
+        "epoch_change_s", "between_steps_s", "end_s",
+    ]  # fmt: skip
+    total = sum(account[p] for p in parts)
+    assert total == pytest.approx(account["wall_s"], rel=1e-6)
+    assert account["wall_s"] == pytest.approx(answer["run"]["duration_s"], rel=0.02, abs=0.1)
+    assert sum(p["share"] for p in account["phases"]) == pytest.approx(1, abs=0.005)
+    assert account["steps"] == 200
+
+
+@needs_torch
+def test_symptoms_stand_behind_their_cause(waiting):
+    ids = [b["id"] for b in waiting.report()["bottlenecks"]]
+    scores = [b["score"] for b in waiting.report()["bottlenecks"]]
+    assert scores == sorted(scores, reverse=True)
+    for symptom in ("io_wait", "cpu_saturated"):
+        if symptom in ids:
+            assert ids.index(symptom) > 0
+
+
+@needs_torch
+def test_what_if_answers_for_other_settings(waiting):
+    done = sonde(
+        "report", "--json", waiting.directory, "--what-if", "workers=4",
+        "--what-if", "data=free", "--what-if", "workers=0",
+    )  # fmt: skip
+    four, free, now = json.loads(done.stdout)["what_if"]
+    assert 0.5 < four["gain"] < 0.85  # four waits at a time
+    assert four["low_ms"] < four["step_ms"] < four["high_ms"]
+    assert free["step_ms"] < four["step_ms"]
+    assert now["step_ms"] == pytest.approx(now["now_ms"], rel=0.01)
+    text = sonde("report", waiting.directory, "--what-if", "workers=4").stdout
+    assert "WHAT IF" in text
+
+
+@needs_torch
+def test_a_wrong_question_is_refused_with_what_is_right(waiting):
+    done = sonde("report", waiting.directory, "--what-if", "worker=4", check=False)
+    assert done.returncode == 2
+    assert "workers=N" in done.stderr
+
+
+@needs_torch
+def test_limits_come_from_sonde_yaml_and_are_checked(waiting, tmp_path):
+    (tmp_path / "sonde.yaml").write_text("rules:\n  off: [data_loading_bound]\n")
+    done = sonde("report", "--json", waiting.directory, cwd=tmp_path)
+    ids = [b["id"] for b in json.loads(done.stdout)["bottlenecks"]]
+    assert "data_loading_bound" not in ids
+    (tmp_path / "sonde.yaml").write_text("rules:\n  data_wiat: 1\n")
+    wrong = sonde("report", waiting.directory, cwd=tmp_path, check=False)
+    assert wrong.returncode == 2
+    assert "line 2" in wrong.stderr and "data_wiat" in wrong.stderr
+    assert sonde("report", waiting.directory, "--rules", "odd", check=False).returncode == 2
+
+
+@needs_torch
+def test_the_exit_status_answers_when_asked(waiting):
+    assert sonde("report", waiting.directory, check=False).returncode == 0
+    bad = sonde("report", waiting.directory, "--fail-on", "critical", check=False)
+    assert bad.returncode == 1
+
+
+@needs_torch
+def test_the_reference_set_judges_by_absolute_limits(waiting):
+    done = sonde("report", "--json", waiting.directory, "--rules", "reference")
+    answer = json.loads(done.stdout)
+    assert answer["rules"]["set"] == "reference"
+    # Samples of 4 ms are above the documents' 1 ms.
+    assert "preprocessing_bound" in [b["id"] for b in answer["bottlenecks"]]
+
+
+@needs_torch
+def test_advice_that_was_followed_is_entered_in_the_ledger(tmp_path):
+    script = tmp_path / "train.py"
+    text = (SOURCE / "workloads" / "sick" / "remote_samples.py").read_text()
+    script.write_text(text.replace("Remote(800)", "Remote(320)"))
+    env = environment(SONDE_DIR=tmp_path / "store")
+    sonde("run", "--quiet", "--", PYTHON, script, env=env, cwd=tmp_path)
+    after = sonde("run", "--", PYTHON, script, "--workers", "8", env=env, cwd=tmp_path)
+    assert "SINCE" in after.stderr
+    lines = (tmp_path / "store" / "ledger.jsonl").read_text().splitlines()
+    assert len(lines) == 1
+    entry = json.loads(lines[0])
+    assert entry["kind"] == "data_loading_bound"
+    assert entry["measured"] > 0.3
+    # Asked again, it is not entered again.
+    sonde("report", env=env, cwd=tmp_path)
+    assert len((tmp_path / "store" / "ledger.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_program_without_steps_gets_no_finding_above_low(tmp_path):
+    code = "import hashlib\nfor i in range(300000): hashlib.sha256(b'x' * 1000).digest()\n"
+    script = tmp_path / "hash.py"
+    script.write_text(code)
+    answer = run(tmp_path / "run", sys.executable, script).report()
+    assert [b for b in answer["bottlenecks"] if b["severity"] != "low"] == []
+    assert answer["account"] is None
+
+
+def test_nothing_is_checked_that_nobody_measured(tmp_path):
+    answer = run(
+        tmp_path / "run", "/bin/true", options=("--no-monitors", "--no-preload")
+    ).report()
+    assert answer["bottlenecks"] == []
+    missing = {u["id"]: u["missing"] for u in answer["rules"]["unchecked"]}
+    assert missing["gil_contention"] == "gil_wait_share"
+    assert missing["data_loading_bound"] == "input_share"
