@@ -151,6 +151,12 @@ static bool is_secret(const char *key, size_t len)
     return seen[at].secret;
 }
 
+/* Metrics are numbers, and those give nothing away, whatever they are called. */
+static bool may_be_secret(enum fact_kind kind, const struct jread *key)
+{
+    return kind != FACT_METRIC && is_secret(key->text, key->len);
+}
+
 static void put_name(struct buf *out, const char *prefix, const struct jread *r)
 {
     if (out->len > 1)
@@ -186,7 +192,7 @@ static int rewrite_facts(struct line *l, enum fact_kind kind, const char *prefix
     struct jread *r = &l->r;
     while (jread_next(r) == JREAD_KEY) {
         const struct jread key = *r;
-        const bool secret = is_secret(key.text, key.len);
+        const bool secret = may_be_secret(kind, &key);
         const enum jread_token token = jread_next(r);
         const char *begin = r->at - 1; /* the bracket of a container */
         if (token == JREAD_ERROR)
@@ -239,7 +245,7 @@ static int read_facts(struct line *l, enum fact_kind kind)
     bool plain = true;
     while (plain && jread_next(r) == JREAD_KEY) {
         const bool accuracy = kind == FACT_METRIC && jread_is(r, "accuracy");
-        plain = !is_secret(r->text, r->len);
+        plain = !may_be_secret(kind, r);
         const struct jread key = *r;
         const enum jread_token token = jread_next(r);
         const bool number = token == JREAD_INT || token == JREAD_FLOAT;
@@ -301,7 +307,11 @@ bool moment_parse(const char *text, int64_t *ret_ns)
         p = strptime(text, "%Y-%m-%d", &tm);
     if (!p)
         return false;
-    int64_t ns = (int64_t)timegm(&tm) * 1000000000;
+    const int64_t seconds = (int64_t)timegm(&tm);
+    if (seconds < 0 ||
+        seconds > 9000000000) /* 1970 to 2255: what nanoseconds can say */
+        return false;
+    int64_t ns = seconds * 1000000000;
     if (*p == '.') {
         int64_t unit = 100000000;
         for (p++; isdigit((unsigned char)*p); p++, unit /= 10)

@@ -145,7 +145,7 @@ int run_list_add(struct run_list *list, const struct experiment *e)
     row.meta.exit.code = e->exit_code;
     row.meta.exit.known = e->exit_code >= 0;
     row.meta.started_ns = e->started_ns;
-    if (duration >= 0 && duration < 1e9)
+    if (duration >= 0 && duration < 1e8)
         row.meta.ended_ns = e->started_ns + (int64_t)(duration * 1e9);
     row.top_level = !e->parent && strcmp(e->kind, "run") == 0;
     row.meta.command = arena_alloc(&list->arena, sizeof *row.meta.command);

@@ -49,16 +49,16 @@ static const char *const optimizers[] = { "adam", "sgd", "adamw", "lamb" };
 static void put_random(struct prng *random, int i)
 {
     char json[400];
+    uint64_t x[7];
+    for (int k = 0; k < 7; k++) /* arguments have no order among themselves */
+        x[k] = prng_next(random);
     (void)snprintf(
         json, sizeof json,
         "{\"id\":\"e%d\",\"params\":{\"lr\":%llue-5,\"batch\":%d,\"opt\":\"%s\","
         "\"amp\":%s%s},\"metrics\":{\"accuracy\":0.%04llu},\"duration_s\":%llu}",
-        i, (unsigned long long)(1 + prng_below(random, 9999)),
-        16 << prng_below(random, 5), optimizers[prng_below(random, 4)],
-        prng_below(random, 2) ? "true" : "false",
-        prng_below(random, 3) ? "" : ",\"extra\":1.5",
-        (unsigned long long)prng_below(random, 10000),
-        (unsigned long long)prng_below(random, 1000));
+        i, (unsigned long long)(1 + x[0] % 9999), 16 << x[1] % 5, optimizers[x[2] % 4],
+        x[3] % 2 ? "true" : "false", x[4] % 3 ? "" : ",\"extra\":1.5",
+        (unsigned long long)(x[5] % 10000), (unsigned long long)(x[6] % 1000));
     put(json, 0);
 }
 
@@ -301,7 +301,7 @@ static void the_bytes_never_change(void **state)
     }
     if (getenv("SONDE_PRINT_BYTES"))
         printf("bytes %08x\n", crc);
-    assert_int_equal(crc, 0x2cbe51c5);
+    assert_int_equal(crc, 0xf27ddbcc);
     index_free(index);
 }
 
