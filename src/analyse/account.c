@@ -165,7 +165,11 @@ static void close_row(struct walk *w)
     } else {
         take_extras(w, &w->now);
         *(w->stepped ? &w->a->between_ns : &w->a->startup_ns) += w->now.wall_ns;
-        if (w->stepped)
+        if (!w->stepped)
+            w->a->startup_work_ns += w->now.phase_ns[SONDE_FORWARD] +
+                                     w->now.phase_ns[SONDE_BACKWARD] +
+                                     w->now.phase_ns[SONDE_OPTIMIZER];
+        else
             w->a->between_idle_ns += w->now.phase_ns[SONDE_OTHER] +
                                      w->now.phase_ns[SONDE_DATA_LOADING];
     }

@@ -29,8 +29,11 @@ struct step_account {
     bool partial;   /* older ones are no longer there: parts are of the rest */
     uint64_t steps; /* seen */
     uint64_t warmup, steady, epochs, checkpoints, evaluations;
-    double wall_ns;    /* the sum of the eight below */
-    double startup_ns; /* before the first step */
+    double wall_ns; /* the sum of the eight below */
+    double
+        startup_work_ns; /* of startup_ns: training already, before the first step that
+                             * could be told */
+    double startup_ns;   /* before the first step */
     double warmup_ns;
     double steady_ns;
     double checkpoint_ns, evaluation_ns;

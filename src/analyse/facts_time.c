@@ -46,8 +46,9 @@ static void set_parts(struct facts *f, const struct step_account *a)
     f->v[FACT_CHECKPOINTS] = (double)a->checkpoints;
     f->v[FACT_EVALUATION_SHARE] = a->evaluation_ns / loop;
     if (!a->partial) {
-        f->v[FACT_STARTUP_S] = a->startup_ns / 1e9;
-        f->v[FACT_STARTUP_SHARE] = a->startup_ns / a->wall_ns;
+        const double startup = a->startup_ns - a->startup_work_ns;
+        f->v[FACT_STARTUP_S] = startup / 1e9;
+        f->v[FACT_STARTUP_SHARE] = startup / a->wall_ns;
     }
 }
 
