@@ -241,7 +241,7 @@ static void allow_interrupts(void)
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static void print_report(const struct run_options *o, const struct report *report)
+static void print_report(const struct run_options *o, struct report *report)
 {
     static char buffer[1 << 16]; /* stderr writes byte by byte of its own accord */
     struct report_style style = {
@@ -255,7 +255,9 @@ static void print_report(const struct run_options *o, const struct report *repor
         style.thresholds = &thresholds;
     style.store = store_directory();
     (void)setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
-    const int rc = report_print(report, &style, stderr);
+    int rc = report_judge(report, &style);
+    if (rc == 0)
+        rc = report_print(report, &style, stderr);
     if (rc < 0)
         cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc),
                   report->run->dir);

@@ -67,6 +67,16 @@ int report_print(const struct report *report, const struct report_style *style,
     return -EINVAL;
 }
 
+int report_judge(struct report *report, const struct report_style *style)
+{
+    int rc = style->thresholds ? report_diagnose(report, style->thresholds) : 0;
+    if (rc == 0 && style->store) {
+        rc = trial_enter(report, style->store);
+        trials_recall(report, style->store);
+    }
+    return rc;
+}
+
 int report_run_to_stream(const char *run_dir, const struct report_style *style,
                          FILE *out)
 {
@@ -75,12 +85,8 @@ int report_run_to_stream(const char *run_dir, const struct report_style *style,
     int rc = run_open(run_dir, &run);
     if (rc == 0)
         rc = report_build(run, &report);
-    if (rc == 0 && style->thresholds)
-        rc = report_diagnose(report, style->thresholds);
-    if (rc == 0 && style->store) {
-        rc = trial_enter(report, style->store);
-        trials_recall(report, style->store);
-    }
+    if (rc == 0)
+        rc = report_judge(report, style);
     if (rc == 0)
         rc = report_print(report, style, out);
     report_free(report);

@@ -43,6 +43,9 @@ struct report_style {
  * NO_COLOR) and unicode (LC_ALL, LC_CTYPE, LANG); leaves the rest alone. */
 void report_style_detect(struct report_style *style, int fd);
 
+/* Judges by the style's thresholds, and enters in the store's ledger whether earlier
+ * advice was followed. Before report_print(). */
+int report_judge(struct report *report, const struct report_style *style);
 /* Opens, analyses and prints a run. 0 or the error of whatever failed. */
 int report_run_to_stream(const char *run_dir, const struct report_style *style,
                          FILE *out);
