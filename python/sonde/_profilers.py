@@ -488,6 +488,10 @@ def run_layer_scaling(
     device: Any = None,
     **options: Any,
 ) -> ScalingResult:
+    """Time and memory of models of so many layers, at one size of graph.
+
+        run_layer_scaling(lambda num_layers: Net(num_layers)).exponents
+    """
     experiment = ScalingExperiment(model_factory, device, **options)
     return experiment.run_layer_scaling(num_layers_list, num_nodes)
 
@@ -502,6 +506,7 @@ def run_pe_scaling(
     device: Any = None,
     **options: Any,
 ) -> ScalingResult:
+    """What positional encodings cost, in time and memory, as graphs grow."""
     return ScalingExperiment(model_factory, device, **options).run_pe_scaling(
         pe_configs
     )

@@ -159,32 +159,42 @@ class Report:
         made by the command from the run; CommandError when that cannot."""
         return self._made("report", "html", path).decode("utf-8")
 
-    def export(self, format: str, path: Optional[PathLike] = None) -> bytes:
+    def export(
+        self,
+        format: str,
+        path: Optional[PathLike] = None,
+        what: Optional[str] = None,
+    ) -> bytes:
         """The run in a form of other tools, as `sonde export` writes it: timelines
-        (chrome), stacks (folded, speedscope, pprof) and more, see formats().
+        (chrome), stacks (folded, speedscope, pprof) and more, see formats(). `what`
+        chooses a part where a format can hold several ("zones", "python", "stacks" …).
 
-            report.export("speedscope", "profile.speedscope.json")
+            report.export("speedscope", "profile.speedscope.json", what="python")
         """
         known = self.formats()
         if format not in known:
             raise ValueError(
                 f"sonde export has no format {format!r}; it has {', '.join(known)}"
             )
-        return self._made("export", format, path)
+        return self._made("export", format, path, *(["--what", what] if what else []))
 
     @staticmethod
     def formats() -> dict[str, str]:
         """What export() can write: names, and what each is."""
         lines = _command.ask("export", "--list").splitlines()
         pairs = (line.strip().partition(" ") for line in lines if line.strip())
-        return {name: text.strip() for name, _, text in pairs}
+        return {
+            name: text.strip() for name, _, text in pairs if not name.startswith("-")
+        }
 
-    def _made(self, verb: str, format: str, path: Optional[PathLike]) -> bytes:
+    def _made(
+        self, verb: str, format: str, path: Optional[PathLike], *more: str
+    ) -> bytes:
         """What the command writes for the run this report was read from."""
         self._check_run()
         with tempfile.TemporaryDirectory(prefix="sonde-") as folder:
             target = Path(folder) / "out" if path is None else Path(path)
-            _command.ask(verb, self._source, "--format", format, "-o", target)
+            _command.ask(verb, self._source, "--format", format, "-o", target, *more)
             return target.read_bytes()
 
     def _check_run(self) -> None:

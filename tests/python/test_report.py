@@ -42,7 +42,7 @@ def test_a_timeline(report, tmp_path):
 def test_folded_stacks_have_the_python_function(report):
     if "speedscope" not in report.formats():
         pytest.skip("this command folds native stacks alone")
-    lines = report.export("folded").decode().splitlines()
+    lines = report.export("folded", what="python").decode().splitlines()
     named = [line for line in lines if "busy_work" in line]
     assert sum(int(line.rsplit(" ", 1)[1]) for line in named) > 0
 
@@ -50,7 +50,7 @@ def test_folded_stacks_have_the_python_function(report):
 def test_speedscope(report):
     if "speedscope" not in report.formats():
         pytest.skip("this command has no speedscope")
-    profile = json.loads(report.export("speedscope"))
+    profile = json.loads(report.export("speedscope", what="python"))
     frames = [frame["name"] for frame in profile["shared"]["frames"]]
     assert any("busy_work" in name for name in frames)
     assert profile["profiles"]

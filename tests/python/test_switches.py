@@ -34,7 +34,7 @@ def functions(report):
 
 
 def test_line_profiling(tmp_path):
-    report = session(tmp_path)
+    report = session(tmp_path, seconds=1.5)
     assert "spin" in functions(report)
     assert any(line["share"] > 0.3 for line in report["lines"])
 
@@ -64,7 +64,7 @@ CASES = [
 @pytest.mark.parametrize("fields, metric", CASES, ids=[m for _, m in CASES])
 def test_each_monitor(tmp_path, fields, metric):
     (value,) = fields.values()
-    monitors = session(tmp_path, seconds=0.15, **fields)["monitors"]
+    monitors = session(tmp_path, seconds=0.6, **fields)["monitors"]
     there = {name.split("/")[0] for name in monitors}
     assert (metric in there) == value
     assert "context_switches" in there or fields.get("profile_cpu") is False
