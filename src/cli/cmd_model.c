@@ -81,7 +81,7 @@ static const struct command command = {
 };
 
 /* "--profile a b c" becomes "--profile a --profile b --profile c": the document's way to
- * give several. The new list lives as long as the program. */
+ * give several. The caller frees the list. */
 static char **spread_profile(int *argc, char **argv)
 {
     static char flag[] = "--profile";
@@ -329,22 +329,19 @@ static bool run(const struct model_options *o, int profile, struct work *w)
     return true;
 }
 
-int cmd_model(int argc, char **argv)
+/* `kept`: the words as they were given, for a model in Python. */
+static int profile_model(int argc, char **argv, char **kept)
 {
     struct model_options o = { .runs = 100, .warmup = 10, .budget_ns = 20000000000 };
     int status;
     modelargs_init(&o.model);
-    modelargs_spell(argc, argv);
-    char **spread = spread_profile(&argc, argv);
-    char **kept = modelpy_copy(argc, spread ? spread : argv);
-    if (!options_parse(&command, &argc, spread ? spread : argv, &o, &status))
+    if (!options_parse(&command, &argc, argv, &o, &status))
         return status;
     const int profile = profile_of(&o.profile);
     if (profile < 0)
         return CLI_FAILED;
     if (argc > 1)
-        return options_fail(&command, "what is '%s'? (--model NAME)",
-                            (spread ? spread : argv)[1]);
+        return options_fail(&command, "what is '%s'? (--model NAME)", argv[1]);
     if (o.runs == 0)
         return options_fail(&command, "--num-runs must be 1 or more");
     const char *name = o.name ? o.name : "graph_transformer";
@@ -360,6 +357,16 @@ int cmd_model(int argc, char **argv)
         status = output_close(&out, rc, "the profile") ? CLI_GOOD : CLI_FAILED;
     }
     work_free(w);
+    return status;
+}
+
+int cmd_model(int argc, char **argv)
+{
+    modelargs_spell(argc, argv);
+    char **spread = spread_profile(&argc, argv);
+    char **words = spread ? spread : argv;
+    char **kept = modelpy_copy(argc, words);
+    const int status = profile_model(argc, words, kept);
     free(spread);
     free(kept);
     return status;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "analyse/report.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/moment.h"
@@ -77,13 +78,14 @@ static bool set_threshold(struct measured_metric *one, const char *text)
     return true;
 }
 
+static struct arena names; /* of metrics: they live as long as the process */
+
 bool measuring_add(struct measuring *m, const char *text)
 {
-    char *copy = strdup(text);
+    char *copy = arena_strdup(&names, text);
     struct measured_metric one = { .name = copy, .threshold = NAN };
     if (!copy || m->count == GATE_METRICS) {
         cli_error("--metric: at most %d metrics", GATE_METRICS);
-        free(copy);
         return false;
     }
     char *more = strstr(copy, ":more");
@@ -96,15 +98,13 @@ bool measuring_add(struct measuring *m, const char *text)
         *equals = '\0';
     if (equals && !set_threshold(&one, equals + 1)) {
         cli_error("--metric %s: '%s' is no percentage", text, equals + 1);
-        free(copy);
         return false;
     }
     if (!set_source(m, &one)) {
         cli_error("--metric: there is no '%s' (%s)", copy, measuring_names);
-        free(copy);
         return false;
     }
-    m->metrics[m->count++] = one; /* the name lives as long as the process */
+    m->metrics[m->count++] = one;
     return true;
 }
 

@@ -7,6 +7,7 @@
  * or not to look for customisations (-S) run untouched; the report says so.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,17 @@ static const char *const places[] = { "%s/python/sonde/_site",
                                       "%s/../_site",
                                       NULL };
 
+/* A command line that names Python or a script of it; what a shell script starts, we
+ * cannot know. */
+static bool names_python(const struct runfile *f)
+{
+    for (int i = 0; i < f->command_len; i++)
+        if (strstr(f->command[i], "python") || strstr(f->command[i], ".py") ||
+            strstr(f->command[i], "torchrun"))
+            return true;
+    return false;
+}
+
 static int prepare(const struct capture_context *c, void **ret_state)
 {
     char folder[4096], file[4200];
@@ -35,8 +47,10 @@ static int prepare(const struct capture_context *c, void **ret_state)
     if (!ownplace_find(getenv("SONDE_PYTHON_LAYER"), places, folder, sizeof folder) ||
         snprintf(file, sizeof file, "%s/" FILE_NAME, folder) < 0 ||
         access(file, R_OK) < 0) {
-        runfile_note(c->file, "Python phases: the package was not found beside the "
-                              "command (SONDE_PYTHON_LAYER tells where its _site is)");
+        if (names_python(c->file))
+            runfile_note(c->file,
+                         "Python phases: the package was not found beside the "
+                         "command (SONDE_PYTHON_LAYER tells where its _site is)");
         return 0;
     }
     if (strchr(folder, ':')) { /* separates folders in PYTHONPATH */

@@ -20,7 +20,7 @@ def report(tmp_path_factory):
     directory = tmp_path_factory.mktemp("session") / "run"
     with sonde.session(output=directory, create_visualizations=False) as session:
         with sonde.zone("work", phase="forward"):
-            busy_work(0.5)
+            busy_work(1.5)
     assert not (directory / "report.html").exists()
     return session.report()
 

@@ -1,3 +1,4 @@
+# labels: no_asan
 """`sonde compare`: runs side by side, with what differed between them."""
 
 import csv

@@ -1,3 +1,4 @@
+# labels: no_asan
 """From a run to findings: programs with a known illness, real runs, the real command."""
 # timeout: 400
 
