@@ -1,3 +1,4 @@
+# labels: no_asan
 # timeout: 280
 """The gate: finds what became slower, leaves alone what did not, says when it cannot tell.
 

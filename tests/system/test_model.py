@@ -1,3 +1,4 @@
+# labels: no_asan
 """sonde flops, sonde model, sonde scale: what they say is true, and mistakes are told."""
 # timeout: 240
 

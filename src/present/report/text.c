@@ -132,8 +132,8 @@ int report_text(const struct report *report, const struct report_style *style,
         halves_print(&h, report, style, (enum terseness)level);
     }
     size_t rows = halves_room(&h);
-    if (rows < LEAST_ROWS)
-        rows = LEAST_ROWS;
+    if (rows == 0)
+        rows = 1; /* one screen comes first, but no table is empty */
     int rc = section_operations(&h.before, report, style, style->full ? 0 : rows);
     if (rc == 0)
         rc = page_flush(&h.before, out);
