@@ -19,6 +19,13 @@ SONDE = BUILD / "sonde"
 sys.path.insert(0, str(PACKAGE))
 os.environ.pop("SONDE_RUN", None)
 
+# The torch layer stays out of debug interpreters (sonde/_torch/__init__.py).
+collect_ignore = (
+    ["test_torch_phases.py", "test_torch_loader.py", "test_torch_session.py"]
+    if hasattr(sys, "gettotalrefcount")
+    else []
+)
+
 
 def environment(**changes):
     env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_")}

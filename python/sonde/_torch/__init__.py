@@ -6,6 +6,7 @@ and stands alone: one that fails is told in the report, the others go on.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .. import _layer
@@ -15,6 +16,12 @@ _PARTS = ("phases", "ranges", "steps", "loader", "cuda")
 
 def install(torch: Any) -> None:
     from importlib import import_module
+
+    # Functions keep their identity while their entry is ours (calls.c); the assertions of
+    # a debug interpreter forbid that.
+    if hasattr(sys, "gettotalrefcount"):
+        _layer.problem("torch", RuntimeError("not under a debug build of Python"))
+        return
 
     version = getattr(torch, "version", None)
     _layer.note(
