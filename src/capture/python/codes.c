@@ -213,13 +213,21 @@ static long look_up(const struct codes *c, uint64_t address)
     return -1;
 }
 
+/* Modules are run once and their code is freed: its place is soon another function's.
+ * What has lived for a while mostly stays. */
+static uint64_t check_every_ns(const struct code *code, uint64_t now_ns)
+{
+    enum { YOUNG_NS = 2000000000, YOUNG_CHECK_NS = 10000000 };
+    return now_ns - code->born_ns < YOUNG_NS ? YOUNG_CHECK_NS : CHECK_NS;
+}
+
 /* Still the code we know? When not, its samples keep their names, and the address gets a
  * new entry. */
 static bool still_good(struct codes *c, long index, uint64_t now_ns)
 {
     struct code *code = &c->list[index];
     uint64_t head[4], qualname;
-    if (now_ns - code->checked_ns < CHECK_NS)
+    if (now_ns - code->checked_ns < check_every_ns(code, now_ns))
         return true;
     code->checked_ns = now_ns;
     if (read_head(c, code->address, head, &qualname) &&
@@ -237,7 +245,7 @@ long codes_find(struct codes *c, uint64_t address, uint64_t now_ns)
     struct code code;
     if (!grow(c) || !code_read(c, address, &code))
         return -1;
-    code.checked_ns = now_ns;
+    code.checked_ns = code.born_ns = now_ns;
     c->list[c->count] = code;
     enter(c, c->count);
     return (long)c->count++;

@@ -16,6 +16,7 @@ struct code {
     uint64_t address;
     uint64_t head[4]; /* name, file, line table, first line: must stay the same */
     uint64_t checked_ns;
+    uint64_t born_ns;  /* first seen */
     char *name, *file; /* owned, UTF-8, never NULL */
     uint8_t *lines;    /* owned */
     size_t lines_len;
