@@ -168,7 +168,7 @@ def test_a_batch_system_may_suspend_the_program_alone(tmp_path):
     os.kill(watched.child, signal.SIGSTOP)
     assert becomes(watched.child, "T")
     time.sleep(0.1)
-    assert state(watched.process.pid) == "S"  # nobody would wake us again
+    assert becomes(watched.process.pid, "S")  # stopped, nobody would wake us again
     watched.send(signal.SIGCONT)
     assert watched.line() == f"signal {int(signal.SIGCONT)}"
     assert watched.finish()[1] == 0
