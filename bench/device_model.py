@@ -4,11 +4,14 @@ beside allocated memory.
 
     python3 bench/device_model.py PREDICTIONS.json > answer.json
 
-PREDICTIONS.json comes from `bench/device_model.py --predict` where Sonde is built: the GPU
-machine need not have our extension, so the package is loaded without it.
+PREDICTIONS.json comes from `bench/device_model.py --predict [SEED]` where Sonde is built: the
+GPU machine need not have our extension, so the package is loaded without it. Without a seed
+the configurations are those the memory model was made with; with one they are drawn, so
+that nobody can have fitted them.
 """
 
 import json
+import random
 import sys
 import time
 import types
@@ -31,12 +34,34 @@ CONFIGS = [
 ]
 
 
-def predict():
+def drawn(seed, count=16):
+    """Configurations nobody chose; bounded so that a step stays below some GiB."""
+    dice = random.Random(seed)
+    found = []
+    while len(found) < count:
+        heads = dice.choice([1, 2, 4, 8, 16])
+        c = dict(
+            num_nodes=dice.randrange(50, 4000),
+            hidden_dim=heads * dice.randrange(8, 97, 8),
+            num_layers=dice.randrange(1, 17),
+            num_heads=heads,
+            batch_size=dice.randrange(1, 33),
+            mpnn_type=dice.choice(["gin", "gcn", "sage"]),
+        )
+        scores = c["batch_size"] * heads * c["num_nodes"] ** 2 * c["num_layers"]
+        states = c["batch_size"] * c["num_nodes"] * c["hidden_dim"] * c["num_layers"]
+        if scores + 20 * states < 2e9 and c["hidden_dim"] <= 1024:
+            found.append(c)
+    return found
+
+
+def predict(seed=None):
     sys.path.insert(0, str(ROOT / "build" / "python"))
     import sonde
 
-    peaks = [sonde.estimate_training_memory(features=16, outputs=10, **c)["peak"] for c in CONFIGS]
-    print(json.dumps([dict(config=c, predicted_mb=p) for c, p in zip(CONFIGS, peaks)]))
+    configs = CONFIGS if seed is None else drawn(seed)
+    peaks = [sonde.estimate_training_memory(features=16, outputs=10, **c)["peak"] for c in configs]
+    print(json.dumps([dict(config=c, predicted_mb=p) for c, p in zip(configs, peaks)]))
 
 
 def load_without_extension():
@@ -121,7 +146,7 @@ def memory(predictions):
 
 def main():
     if "--predict" in sys.argv:
-        return predict()
+        return predict(*map(int, sys.argv[2:]))
     import torch
 
     ours = load_without_extension()
