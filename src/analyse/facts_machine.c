@@ -16,7 +16,8 @@ static void set_cores(struct report *r, struct facts *f)
         return;
     f->v[FACT_CORES] = cores;
     f->v[FACT_SYSTEM_BUSY] = all / cores;
-    f->v[FACT_IDLE_CORES] = fmax(cores - all, 0);
+    /* In hundredths: less is the rounding of the difference. */
+    f->v[FACT_IDLE_CORES] = fmax(round((cores - all) * 100) / 100, 0);
     if (isnan(all))
         f->v[FACT_IDLE_CORES] = NAN;
     f->v[FACT_FOREIGN_CORES] = all >= own ? all - own : isnan(all - own) ? NAN : 0;
