@@ -87,125 +87,82 @@ static void each_fires_at_its_limit_and_not_below(void **state)
 static void busy_cores_alone_are_no_illness(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_SYSTEM_BUSY] = 1;
-    f.v[FACT_CORES] = 2;
-    f.v[FACT_FOREIGN_CORES] = 0.1;
-    assert_null(judge_facts(&f, &t, "cpu_saturated", &arena));
+    struct trial c = TRIAL({ FACT_SYSTEM_BUSY, 1 }, { FACT_CORES, 2 },
+                           { FACT_FOREIGN_CORES, 0.1 });
+    assert_null(judged(&c, "cpu_saturated"));
     /* With something that explains it, it is its symptom. */
-    f.v[FACT_REFERENCE_BLAS_SHARE] = 0.9;
-    const struct finding *n = judge_facts(&f, &t, "cpu_saturated", &arena);
+    c.f.v[FACT_REFERENCE_BLAS_SHARE] = 0.9;
+    const struct finding *n = judged(&c, "cpu_saturated");
     assert_non_null(n);
     assert_string_equal(n->because[0], "slow_blas");
     /* The documents' rule is about the number alone. */
-    f.v[FACT_REFERENCE_BLAS_SHARE] = 0;
-    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
-    assert_non_null(judge_facts(&f, &t, "cpu_saturated", &arena));
-    arena_release(&arena);
+    c.f.v[FACT_REFERENCE_BLAS_SHARE] = 0;
+    assert_int_equal(thresholds_use_set(&c.t, "reference"), 0);
+    assert_non_null(judged(&c, "cpu_saturated"));
+    trial_release(&c);
 }
 
 static void others_on_the_machine_are_worth_a_word_not_more(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_SYSTEM_BUSY] = 1;
-    f.v[FACT_CORES] = 2;
-    f.v[FACT_FOREIGN_CORES] = 1.5;
-    f.v[FACT_REFERENCE_BLAS_SHARE] = 0.9;
-    assert_int_equal(judge_facts(&f, &t, "cpu_saturated", &arena)->severity,
-                     SEVERITY_LOW);
-    arena_release(&arena);
+    struct trial c = TRIAL({ FACT_SYSTEM_BUSY, 1 }, { FACT_CORES, 2 },
+                           { FACT_FOREIGN_CORES, 1.5 },
+                           { FACT_REFERENCE_BLAS_SHARE, 0.9 });
+    assert_int_equal(judged(&c, "cpu_saturated")->severity, SEVERITY_LOW);
+    trial_release(&c);
 }
 
 /* Grew, then stood still: a cache. */
 static void a_cache_that_has_filled_is_no_leak(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_GROWTH_MB] = 500;
-    f.v[FACT_RSS_MB] = 800;
-    f.v[FACT_MEMORY_LIMIT_MB] = 24000;
-    f.v[FACT_GROWTH_LATE] = 0.05;
-    f.v[FACT_LEAK_MB] = 400;
-    assert_null(judge_facts(&f, &t, "memory_leak", &arena));
-    f.v[FACT_GROWTH_LATE] = 1;
-    assert_non_null(judge_facts(&f, &t, "memory_leak", &arena));
-    arena_release(&arena);
+    struct trial c = TRIAL({ FACT_GROWTH_MB, 500 }, { FACT_RSS_MB, 800 },
+                           { FACT_MEMORY_LIMIT_MB, 24000 }, { FACT_GROWTH_LATE, 0.05 },
+                           { FACT_LEAK_MB, 400 });
+    assert_null(judged(&c, "memory_leak"));
+    c.f.v[FACT_GROWTH_LATE] = 1;
+    assert_non_null(judged(&c, "memory_leak"));
+    trial_release(&c);
 }
 
 static void growth_without_live_blocks_is_called_fragmentation(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_GROWTH_MB] = 500;
-    f.v[FACT_RSS_MB] = 800;
-    f.v[FACT_MEMORY_LIMIT_MB] = 24000;
-    f.v[FACT_GROWTH_LATE] = 1;
-    f.v[FACT_LEAK_MB] = 0;
-    f.v[FACT_LIVE_MB] = 100;
-    f.v[FACT_FRAGMENTATION] = 8;
-    const struct finding *n = judge_facts(&f, &t, "memory_leak", &arena);
+    struct trial c = TRIAL({ FACT_GROWTH_MB, 500 }, { FACT_RSS_MB, 800 },
+                           { FACT_MEMORY_LIMIT_MB, 24000 }, { FACT_GROWTH_LATE, 1 },
+                           { FACT_LEAK_MB, 0 }, { FACT_LIVE_MB, 100 },
+                           { FACT_FRAGMENTATION, 8 });
+    const struct finding *n = judged(&c, "memory_leak");
     assert_non_null(strstr(n->description, "fragmented"));
-    f.v[FACT_FRAGMENTATION] = 1.1;
-    n = judge_facts(&f, &t, "memory_leak", &arena);
+    c.f.v[FACT_FRAGMENTATION] = 1.1;
+    n = judged(&c, "memory_leak");
     assert_null(strstr(n->description, "fragmented"));
-    arena_release(&arena);
+    trial_release(&c);
 }
 
 static void the_sooner_the_limit_the_worse_the_leak(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_GROWTH_MB] = 100;
-    f.v[FACT_RSS_MB] = 500;
-    f.v[FACT_GROWTH_LATE] = 1;
-    f.v[FACT_GROWTH_MB_PER_MIN] = 100;
-    f.v[FACT_MEMORY_LIMIT_MB] = 2000;
-    assert_int_equal(judge_facts(&f, &t, "memory_leak", &arena)->severity,
-                     SEVERITY_CRITICAL);
-    f.v[FACT_MEMORY_LIMIT_MB] = 1e7;
-    assert_int_equal(judge_facts(&f, &t, "memory_leak", &arena)->severity,
-                     SEVERITY_LOW);
-    arena_release(&arena);
+    struct trial c = TRIAL({ FACT_GROWTH_MB, 100 }, { FACT_RSS_MB, 500 },
+                           { FACT_GROWTH_LATE, 1 }, { FACT_GROWTH_MB_PER_MIN, 100 },
+                           { FACT_MEMORY_LIMIT_MB, 2000 });
+    assert_int_equal(judged(&c, "memory_leak")->severity, SEVERITY_CRITICAL);
+    c.f.v[FACT_MEMORY_LIMIT_MB] = 1e7;
+    assert_int_equal(judged(&c, "memory_leak")->severity, SEVERITY_LOW);
+    trial_release(&c);
 }
 
 static void sixteen_gigabytes_are_the_documents_limit(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_MEMORY_SHARE] = 0.1;
-    f.v[FACT_MEMORY_LIMIT_MB] = 500000;
-    f.v[FACT_RSS_MB] = 16001;
-    assert_null(judge_facts(&f, &t, "memory_pressure", &arena));
-    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
-    assert_non_null(judge_facts(&f, &t, "memory_pressure", &arena));
-    f.v[FACT_RSS_MB] = 15999;
-    assert_null(judge_facts(&f, &t, "memory_pressure", &arena));
-    arena_release(&arena);
+    struct trial c = TRIAL({ FACT_MEMORY_SHARE, 0.1 }, { FACT_MEMORY_LIMIT_MB, 500000 },
+                           { FACT_RSS_MB, 16001 });
+    assert_null(judged(&c, "memory_pressure"));
+    assert_int_equal(thresholds_use_set(&c.t, "reference"), 0);
+    assert_non_null(judged(&c, "memory_pressure"));
+    c.f.v[FACT_RSS_MB] = 15999;
+    assert_null(judged(&c, "memory_pressure"));
+    trial_release(&c);
 }
 
 int main(void)

@@ -194,69 +194,50 @@ static void the_reason_for_waiting_comes_before_the_waiting(void **state)
 static void a_symptom_alone_is_low_and_names_its_cause_otherwise(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_IOWAIT_SHARE] = 0.8;
-    const struct finding *alone = judge_facts(&f, &t, "io_wait", &arena);
+    struct trial c = TRIAL({ FACT_IOWAIT_SHARE, 0.8 });
+    const struct finding *alone = judged(&c, "io_wait");
     assert_non_null(alone);
     assert_int_equal(alone->severity, SEVERITY_LOW);
-    f.v[FACT_INPUT_SHARE] = 0.8;
-    const struct finding *found = judge_facts(&f, &t, "io_wait", &arena);
-    const struct finding *cause = judge_facts(&f, &t, "data_loading_bound", &arena);
+    c.f.v[FACT_INPUT_SHARE] = 0.8;
+    const struct finding *found = judged(&c, "io_wait");
+    const struct finding *cause = judged(&c, "data_loading_bound");
     assert_non_null(cause);
     assert_int_equal(found->because_count, 1);
     assert_string_equal(found->because[0], "data_loading_bound");
     assert_true(found->score < cause->score);
-    arena_release(&arena);
+    trial_release(&c);
 }
 
 static void the_reference_set_has_the_documents_limits(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_INPUT_SHARE] = 0.01;
-    f.v[FACT_BATCH_MS] = 101;
-    f.v[FACT_SAMPLE_MS] = 1.1;
-    assert_null(judge_facts(&f, &t, "data_loading_bound", &arena));
-    assert_null(judge_facts(&f, &t, "preprocessing_bound", &arena));
-    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
-    assert_non_null(judge_facts(&f, &t, "data_loading_bound", &arena));
-    assert_non_null(judge_facts(&f, &t, "preprocessing_bound", &arena));
-    f.v[FACT_BATCH_MS] = 99;
-    f.v[FACT_SAMPLE_MS] = 0.9;
-    assert_null(judge_facts(&f, &t, "data_loading_bound", &arena));
-    assert_null(judge_facts(&f, &t, "preprocessing_bound", &arena));
-    arena_release(&arena);
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.01 }, { FACT_BATCH_MS, 101 },
+                           { FACT_SAMPLE_MS, 1.1 });
+    assert_null(judged(&c, "data_loading_bound"));
+    assert_null(judged(&c, "preprocessing_bound"));
+    assert_int_equal(thresholds_use_set(&c.t, "reference"), 0);
+    assert_non_null(judged(&c, "data_loading_bound"));
+    assert_non_null(judged(&c, "preprocessing_bound"));
+    c.f.v[FACT_BATCH_MS] = 99;
+    c.f.v[FACT_SAMPLE_MS] = 0.9;
+    assert_null(judged(&c, "data_loading_bound"));
+    assert_null(judged(&c, "preprocessing_bound"));
+    trial_release(&c);
 }
 
 static void advice_names_the_line_and_the_number(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    thresholds_init(&t);
-    facts_init(&f);
-    f.v[FACT_INPUT_SHARE] = 0.5;
-    f.v[FACT_WORKERS] = 0;
-    f.v[FACT_WORKERS_BEST] = 2;
-    f.v[FACT_WORKERS_GAIN] = 0.4;
-    f.v[FACT_IDLE_CORES] = 1.2;
-    f.v[FACT_CORES] = 2;
-    f.place[PLACE_LOADER] = "train.py:41";
-    const struct finding *n = judge_facts(&f, &t, "data_loading_bound", &arena);
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.5 }, { FACT_WORKERS, 0 },
+                           { FACT_WORKERS_BEST, 2 }, { FACT_WORKERS_GAIN, 0.4 },
+                           { FACT_IDLE_CORES, 1.2 }, { FACT_CORES, 2 });
+    c.f.place[PLACE_LOADER] = "train.py:41";
+    const struct finding *n = judged(&c, "data_loading_bound");
     assert_non_null(strstr(n->recommendation, "num_workers=0 at train.py:41"));
     assert_non_null(strstr(n->recommendation, "1.2 of 2 cores are idle"));
     assert_non_null(strstr(n->recommendation, "use num_workers=2"));
     assert_near(n->gain.mid, 0.4, 1e-9);
-    arena_release(&arena);
+    trial_release(&c);
 }
 
 int main(void)

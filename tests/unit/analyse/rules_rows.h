@@ -18,12 +18,14 @@
 
 enum { ROW_FACTS = 14 };
 
+struct fact_value {
+    enum fact fact;
+    double value;
+};
+
 struct rule_row {
     const char *id;
-    struct {
-        enum fact fact;
-        double value;
-    } around[ROW_FACTS]; /* ended by FACT_NONE */
+    struct fact_value around[ROW_FACTS]; /* ended by FACT_NONE */
     enum fact decides;
     double fires, silent;
 };
@@ -46,6 +48,36 @@ static inline const struct finding *judge_facts(const struct facts *facts,
     assert_non_null(d);
     assert_int_equal(findings_make(facts, t, arena, d), 0);
     return finding_by_id(d, id);
+}
+
+/* Facts and thresholds to judge by, for what a row cannot say. */
+struct trial {
+    struct arena arena;
+    struct thresholds t;
+    struct facts f;
+};
+
+/* The standard thresholds; facts up to FACT_NONE. */
+static inline struct trial trial_with(const struct fact_value *facts)
+{
+    struct trial c = { .arena = ARENA_INIT };
+    thresholds_init(&c.t);
+    facts_init(&c.f);
+    for (; facts->fact != FACT_NONE; facts++)
+        c.f.v[facts->fact] = facts->value;
+    return c;
+}
+#define TRIAL(...)                                                                     \
+    trial_with((const struct fact_value[]){ __VA_ARGS__, { FACT_NONE, 0 } })
+
+static inline const struct finding *judged(struct trial *c, const char *id)
+{
+    return judge_facts(&c->f, &c->t, id, &c->arena);
+}
+
+static inline void trial_release(struct trial *c)
+{
+    arena_release(&c->arena);
 }
 
 static inline void check_finding(const struct finding *f)

@@ -271,18 +271,13 @@ static void a_healthy_run_gets_no_finding(void **state)
 static void a_rule_can_be_switched_off(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
     struct diagnosis d;
-    facts_init(&f);
-    thresholds_init(&t);
-    f.v[FACT_GC_SHARE] = 0.5;
-    assert_int_equal(thresholds_rule_off(&t, "gc_pauses"), 0);
-    assert_int_equal(findings_make(&f, &t, &arena, &d), 0);
+    struct trial c = TRIAL({ FACT_GC_SHARE, 0.5 });
+    assert_int_equal(thresholds_rule_off(&c.t, "gc_pauses"), 0);
+    assert_int_equal(findings_make(&c.f, &c.t, &c.arena, &d), 0);
     assert_int_equal(d.finding_count, 0);
     assert_int_equal(d.off, 1);
-    arena_release(&arena);
+    trial_release(&c);
 }
 
 static void severity_is_what_is_at_stake(void **state)
@@ -311,19 +306,13 @@ static void severity_is_what_is_at_stake(void **state)
 static void a_card_below_seventy_percent_is_the_documents_limit(void **state)
 {
     (void)state;
-    struct arena arena = ARENA_INIT;
-    struct thresholds t;
-    struct facts f;
-    facts_init(&f);
-    thresholds_init(&t);
-    f.v[FACT_GPUS] = 1;
-    f.v[FACT_GPU_BUSY] = 0.69;
-    assert_null(judge_facts(&f, &t, "gpu_underutilized", &arena));
-    assert_int_equal(thresholds_use_set(&t, "reference"), 0);
-    assert_non_null(judge_facts(&f, &t, "gpu_underutilized", &arena));
-    f.v[FACT_GPU_BUSY] = 0.71;
-    assert_null(judge_facts(&f, &t, "gpu_underutilized", &arena));
-    arena_release(&arena);
+    struct trial c = TRIAL({ FACT_GPUS, 1 }, { FACT_GPU_BUSY, 0.69 });
+    assert_null(judged(&c, "gpu_underutilized"));
+    assert_int_equal(thresholds_use_set(&c.t, "reference"), 0);
+    assert_non_null(judged(&c, "gpu_underutilized"));
+    c.f.v[FACT_GPU_BUSY] = 0.71;
+    assert_null(judged(&c, "gpu_underutilized"));
+    trial_release(&c);
 }
 
 int main(void)
