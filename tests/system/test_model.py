@@ -207,19 +207,35 @@ def test_a_broken_data_set_is_named(tmp_path):
 # ---- Scaling --------------------------------------------------------------------------------------
 
 
-# A busy machine also takes caches away. That the fits are right is shown with known times
-# (unit/model/run/growth); here it is the nets that are looked at.
-ROUGHLY = 0.7
+# That the fits are right is shown with known times (unit/model/run/growth); here it is the
+# nets that are looked at. A busy machine takes caches and cycles away, from some sizes more
+# than from others: then the experiment is done again, three times at most.
+ROUGHLY = 0.25
+
+
+def holds(exponent, power):
+    low, high = exponent["low"], exponent["high"]
+    within = low is not None and high is not None and low <= power <= high
+    return within or abs(exponent["value"] - power) < ROUGHLY
+
+
+def grows(name, power, *arguments, key="exponent"):
+    seen = []
+    for _ in range(3):
+        a = answer("scale", *arguments, *STEADY)
+        seen.append(curve(a, name).get(key))
+        if seen[-1] and holds(seen[-1], power):
+            return a
+    raise AssertionError(f"{name} should grow with power {power}: {seen}")
 
 
 def test_products_grow_with_the_third_power(tmp_path):
     plot = tmp_path / "plot.svg"
-    a = answer("scale", "matmul", 192, 384, 768, "--num-runs", 5, *STEADY, "--plot", plot)
+    a = grows("product", 3, "matmul", 192, 384, 768, "--num-runs", 8, "--plot", plot)
     s = a["scaling"]
     assert [p["value"] for p in s["points"]] == [192, 384, 768]
     exponent = s["curves"][0]["exponent"]
     assert exponent["low"] <= exponent["value"] <= exponent["high"]
-    assert exponent["value"] == pytest.approx(3, abs=ROUGHLY)
     assert ElementTree.parse(plot).getroot().tag.endswith("svg")
 
 
@@ -228,16 +244,15 @@ def curve(a, name):
 
 
 def test_attention_grows_with_the_square_and_messages_with_edges():
-    a = answer("scale", "nodes", 200, 400, 800, "--hidden-dim", 16, "--num-heads", 2, "--num-layers", 2,
-               "--num-runs", 4, *STEADY)  # fmt: skip
-    pairs = curve(a, "attention pairs")["exponent"]
-    assert pairs["value"] == pytest.approx(2, abs=ROUGHLY)
+    a = grows("attention pairs", 2, "nodes", 200, 400, 800, "--hidden-dim", 16, "--num-heads", 2,
+              "--num-layers", 2, "--num-runs", 6)  # fmt: skip
     assert len(curve(a, "training_step")["local_exponents"]) == 2
     assert a["scaling"]["largest_that_fits"] > 800
-    a = answer("scale", "edges", 20000, 40000, 80000, "--num-nodes", 200, "--hidden-dim", 32,
-               "--num-heads", 2, "--num-layers", 1, "--mpnn", "gcn", "--num-runs", 4, *STEADY)  # fmt: skip
-    messages = curve(a, "mpnn")["exponent"]
-    assert messages["value"] == pytest.approx(1, abs=ROUGHLY)
+    # From few edges on, where what nodes cost is most of it.
+    small = ("--num-nodes", 200, "--hidden-dim", 64, "--num-heads", 2, "--num-layers", 2)
+    a = grows("messages", 1, "edges", 500, 2000, 8000, 32000, 128000, *small, "--num-runs", 6,
+              key="exponent_beyond_constant")  # fmt: skip
+    assert a["scaling"]["points"][-1]["measured"]
 
 
 def test_what_would_not_fit_is_skipped_with_a_note():

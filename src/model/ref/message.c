@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/moment.h"
 #include "model/ref/kernels.h"
 #include "model/ref/layers.h"
 
@@ -66,8 +67,10 @@ static float self_weight(const struct message *m, const struct graphs *g, size_t
 
 /* y_i = Σ weight · x_j over `list`: incoming edges, or outgoing ones for the gradient,
  * where the weight is that of the edge's target. */
-static void gather(const struct message *m, const float *x, float *y, bool gradient)
+static void gather(const struct message *m, struct refnet *net, const float *x,
+                   float *y, bool gradient)
 {
+    const uint64_t start = moment_ns(net->clock);
     const struct graphs *g = m->graphs;
     const uint32_t *first = gradient ? g->out_first : g->in_first;
     const uint32_t *other = gradient ? g->out_target : g->in_source;
@@ -85,6 +88,9 @@ static void gather(const struct message *m, const float *x, float *y, bool gradi
                               width);
         }
     }
+    struct part_time *time = &net->inner[INNER_MESSAGES];
+    *(gradient ? &time->backward_ns : &time->forward_ns) += moment_ns(net->clock) -
+                                                            start;
 }
 
 void message_forward(struct message *m, struct refnet *net, const float *x,
@@ -93,7 +99,7 @@ void message_forward(struct message *m, struct refnet *net, const float *x,
     const size_t n = graphs->nodes * m->width;
     m->graphs = graphs;
     m->gathered = tape_floats(&net->tape, n);
-    gather(m, x, m->gathered, false);
+    gather(m, net, x, m->gathered, false);
     if (m->kind == SONDE_GIN) {
         m->hidden = tape_floats(&net->tape, n);
         linear_forward(&m->first, m->gathered, graphs->nodes, m->hidden);
@@ -122,7 +128,7 @@ void message_backward(struct message *m, struct refnet *net, const float *dy, fl
     } else {
         linear_backward(&m->first, dy, dgathered);
     }
-    gather(m, dgathered, dx, true);
+    gather(m, net, dgathered, dx, true);
     if (m->kind == SONDE_SAGE) {
         linear_backward(&m->second, dy, dgathered);
         kernel_add(dx, dgathered, n);

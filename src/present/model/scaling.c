@@ -56,17 +56,17 @@ static void put_point(const struct scaling *s, size_t i, FILE *out)
     (void)fputc('\n', out);
 }
 
+/* What the time is made of at size x; the factors themselves are in the JSON. */
 static void put_mixture(const struct curve *c, double x, FILE *out)
 {
-    static const char *const powers[MIXTURE] = { "", "·N", "·N²", "·N³" };
+    static const char *const powers[MIXTURE] = { "constant", "N", "N²", "N³" };
     const double whole = growth_at(c->mixture, x);
     bool any = false;
     for (int i = 0; i < MIXTURE; i++) {
         const double part = c->mixture[i] * pow(x, i) / whole;
         if (part < 0.005)
             continue;
-        (void)fprintf(out, "%s%.3g%s ms (%.0f %%)", any ? " + " : "", c->mixture[i],
-                      powers[i], 100 * part);
+        (void)fprintf(out, "%s%.0f %% %s", any ? " + " : "", 100 * part, powers[i]);
         any = true;
     }
 }
@@ -79,20 +79,36 @@ static double last_size(const struct scaling *s)
     return last;
 }
 
+/* "1.02, 0.97 to 1.08", 21 columns; an end that the data do not bound is "?". */
+static void put_interval(const struct exponent *e, FILE *out)
+{
+    char text[64], low[16] = "?", high[16] = "?";
+    if (isfinite(e->low))
+        (void)snprintf(low, sizeof low, "%.2f", e->low);
+    if (isfinite(e->high))
+        (void)snprintf(high, sizeof high, "%.2f", e->high);
+    if (isfinite(e->low) || isfinite(e->high))
+        (void)snprintf(text, sizeof text, "%5.2f %5s to %s", e->value, low, high);
+    else
+        (void)snprintf(text, sizeof text, "%5.2f", e->value);
+    words_left(out, text, 21);
+}
+
 static void put_growth(const struct scaling *s, FILE *out)
 {
-    (void)fprintf(out, "\n  %-16s %8s  %-16s %s\n", "GROWTH", "exponent",
-                  "95 % interval",
-                  "as a mixture, and the parts' shares at the largest size");
+    char size[HUMAN_LEN];
+    (void)fprintf(out, "\n  %-16s %-20s %-20s at %s\n", "GROWTH", "exponent, 95 %",
+                  "beyond the constant", human_count(size, (uint64_t)last_size(s)));
     for (size_t i = 0; i < s->curve_count; i++) {
         const struct curve *c = &s->curves[i];
         if (!c->has_exponent)
             continue;
-        (void)fprintf(out, "  %-16s %8.2f", c->name, c->exponent.value);
-        if (isnan(c->exponent.low))
-            (void)fprintf(out, "  %-16s ", "–");
+        (void)fprintf(out, "  %-16s ", c->name);
+        put_interval(&c->exponent, out);
+        if (c->has_beyond)
+            put_interval(&c->beyond.exponent, out);
         else
-            (void)fprintf(out, "  %6.2f to %-6.2f ", c->exponent.low, c->exponent.high);
+            words_left(out, "–", 21);
         if (c->has_mixture)
             put_mixture(c, last_size(s), out);
         (void)fputc('\n', out);
@@ -177,6 +193,10 @@ static void put_curve(struct json_writer *w, const struct scaling *s,
     json_array_end(w);
     if (c->has_exponent)
         put_exponent(w, "exponent", &c->exponent);
+    if (c->has_beyond) {
+        put_exponent(w, "exponent_beyond_constant", &c->beyond.exponent);
+        put_number(w, "constant_ms", c->beyond.constant);
+    }
     json_key(w, "local_exponents");
     json_array_begin(w);
     for (size_t i = 1; i < s->count; i++) {
