@@ -45,6 +45,8 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--warmup-runs", "-w", type=int, default=10)
     parser.add_argument("--threads", "-t", type=int)
     parser.add_argument("--budget", default="20s")
+    parser.add_argument("--dropout", type=float)
+    parser.add_argument("--cpu-time", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", "-q", action="store_true")
     given = parser.parse_args(words)
@@ -95,6 +97,8 @@ def make(
         "num_heads": given.num_heads, "ffn_dim": given.ffn_dim, "num_nodes": given.num_nodes,
         "num_edges": given.num_edges, "batch_size": given.batch_size,
         "seq_len": given.seq_len, "features": given.features, "outputs": given.outputs,
+        "dropout": given.dropout, "mpnn": given.mpnn, "pe": given.pe, "pe_dim": given.pe_dim,
+        "vocab": given.vocab,
     }  # fmt: skip
     wanted = {k: v for k, v in {**sizes, **more}.items() if v is not None}
     try:

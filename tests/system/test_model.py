@@ -62,7 +62,11 @@ def test_flops_as_the_document_wants_them():
         (["model", "--dataset", "nowhere"], "there is no folder 'nowhere'"),
         (["model", "--num-nodes", "900000"], "more than 80 %"),
         (["model", "--num-runs", "0"], "--num-runs"),
-        (["model", "--mpnn", "pna", "--num-layers", "1"], "gin, gcn, sage"),
+        (["model", "--mpnn", "pnas"], "--mpnn wants"),
+        (["model", "--dropout", "1"], "--dropout wants a number from 0 to below 1"),
+        (["model", "--dropout", "-0.1"], "--dropout wants"),
+        (["model", "--dropout", "much"], "--dropout wants"),
+        (["scale", "layers", "--dropout", "nan"], "--dropout wants"),
         (["model", "--model", "nowhere.py:f"], "cannot read 'nowhere.py'"),
         (["model", "--model", "nowhere.py"], "which function"),
         (["scale"], "along which axis"),
@@ -105,6 +109,19 @@ def test_a_model_is_measured(tmp_path):
     assert oct(file.stat().st_mode & 0o777) == "0o600"
 
 
+def last_loss(*arguments):
+    a = answer("model", *SMALL, "--num-runs", 3, "--warmup-runs", 1, "--threads", 1, *arguments)
+    return a["runtime"]["last_loss"], a["model_info"]["dropout"]
+
+
+def test_dropout_follows_the_seed():
+    plain = last_loss()
+    dropped, again = last_loss("--dropout", 0.3), last_loss("--dropout", 0.3)
+    assert dropped == again and dropped[1] == 0.3
+    assert plain[1] == 0 and plain[0] != dropped[0]
+    assert last_loss("--dropout", 0.3, "--seed", 7)[0] != dropped[0]
+
+
 def test_only_what_was_asked_for():
     a = answer("model", *SMALL, "--profile", "flops")
     assert "flops" in a and "runtime" not in a and "memory" not in a
@@ -122,6 +139,10 @@ CONFIGS = [
     ("graph_transformer", dict(hidden=256, layers=2, nodes=100, batch=4)),
     ("graph_transformer", dict(hidden=64, layers=6, heads=1, nodes=200, batch=3, ffn=512)),
     ("graph_transformer", dict(hidden=128, layers=2, nodes=300, dropout=0.1)),
+    ("graph_transformer", dict(hidden=64, layers=3, nodes=300, degree=20, message="gine")),
+    ("graph_transformer", dict(hidden=128, layers=2, nodes=250, degree=9, message="gat")),
+    ("graph_transformer", dict(hidden=64, layers=4, nodes=300, degree=15, message="gatedgcn")),
+    ("graph_transformer", dict(hidden=64, layers=2, nodes=200, degree=20, message="pna")),
     ("gpt2", dict(hidden=64, layers=4, tokens=128, batch=4)),
     ("gpt2", dict(hidden=192, layers=3, heads=6, tokens=64, batch=8)),
     ("gpt2", dict(hidden=128, layers=2, heads=2, tokens=256, batch=2)),
@@ -130,7 +151,7 @@ CONFIGS = [
 ]
 NAMES = dict(hidden="--hidden-dim", layers="--num-layers", heads="--num-heads", nodes="--num-nodes",
              batch="--batch-size", ffn="--ffn-dim", message="--mpnn", tokens="--seq-len",
-             features="--features")  # fmt: skip
+             features="--features", degree="--avg-degree", dropout="--dropout")  # fmt: skip
 
 
 @pytest.mark.parametrize("family, sizes", CONFIGS, ids=str)

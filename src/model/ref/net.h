@@ -58,7 +58,7 @@ struct part_time {
 
 /* What inside a part grows by a law of its own, without the products around it. */
 enum inner {
-    INNER_PAIRS,    /* of attention: scores, softmax, context: the square of the nodes */
+    INNER_PAIRS, /* of attention: scores, softmax, context: the square of the nodes */
     INNER_MESSAGES, /* of message passing: what is done for each edge */
     INNER_COUNT
 };
@@ -101,7 +101,7 @@ struct refnet {
 };
 
 /* 0, −ENOMEM, −EINVAL when config_check() would refuse, SONDE_E_UNSUPPORTED for a part
- * the reference nets do not have (message passing other than gin, gcn, sage, none). */
+ * the reference nets do not have. */
 int refnet_init(struct refnet *net, const struct model_config *config);
 void refnet_release(struct refnet *net);
 

@@ -327,10 +327,8 @@ static int explain(int status, const struct answer *a, ssize_t got,
         (void)snprintf(error, MEASURE_ERROR_LEN, "%s",
                        a->rc == -ENOMEM ? "memory ran out"
                        : a->rc == SONDE_E_UNSUPPORTED
-                           ? "the reference nets have message "
-                             "passing gin, gcn, sage and none; "
-                             "encodings by eigenvectors need "
-                             "OpenBLAS"
+                           ? "encodings by eigenvectors need OpenBLAS (install "
+                             "libopenblas0-pthread, or use --pe rwse)"
                            : error_text(a->rc));
     else if (WIFSIGNALED(status))
         (void)snprintf(

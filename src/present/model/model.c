@@ -42,6 +42,8 @@ void sizes_text(const struct model_config *c, FILE *out)
                       " layers",
                       c->batch, c->features, c->hidden, c->layers);
     }
+    if (c->dropout > 0)
+        (void)fprintf(out, ", dropout %g", c->dropout);
 }
 
 int model_text(const struct model_answer *a, FILE *out)
@@ -104,6 +106,7 @@ void sizes_json(struct json_writer *w, const struct model_config *c)
     put_number(w, "hidden_dim", (double)c->hidden);
     put_number(w, "num_layers", (double)c->layers);
     put_number(w, "batch_size", (double)c->batch);
+    put_number(w, "dropout", c->dropout);
     if (c->family != FAMILY_MLP) {
         put_number(w, "num_heads", (double)c->heads);
         put_number(w, "ffn_dim", (double)config_ffn(c));
