@@ -307,7 +307,11 @@ def test_the_text_is_readable():
     text = sonde("model", *SMALL, *QUICK).stdout
     for word in ("FORWARD", "RUNTIME", "ROOFLINE", "MFU", "predicted"):
         assert word in text
-    assert max(map(len, text.splitlines())) < 190
+    for more in (["scale", "edges", 100, 200, 400, 800, 1600, 3200, 6400, *SMALL],
+                 ["scale", "pe", "none", "rwse:4", "lap_lanczos:8", *SMALL],
+                 ["model", "--model", "gpt2", "--seq-len", 32, *SMALL[:6]]):  # fmt: skip
+        text += sonde(*more, *QUICK).stdout
+    assert max(map(len, text.splitlines())) <= 80
 
 
 # ---- torch models -------------------------------------------------------------------------------------
