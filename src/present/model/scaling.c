@@ -27,7 +27,7 @@ static void put_time(FILE *out, double ms)
 /* Of the first column: sizes, or the names of encodings. */
 static int label_columns(const struct scaling *s)
 {
-    return s->axis == AXIS_PE ? 15 : 9;
+    return s->axis == AXIS_PE ? 14 : 8;
 }
 
 static const struct curve *step_curve(const struct scaling *s)
@@ -51,10 +51,10 @@ static void put_point(const struct scaling *s, size_t i, FILE *out)
     }
     put_time(out, passes[PASS_STEP].mean);
     if (passes[PASS_STEP].n > 1)
-        (void)fprintf(out, " ±%4.1f %%",
+        (void)fprintf(out, " ±%3.0f %%",
                       100 * passes[PASS_STEP].std / passes[PASS_STEP].mean);
     else
-        put_right(out, "once", 7);
+        put_right(out, "once", 6);
     put_right(out, words_si(text, p->step_flops / passes[PASS_STEP].mean * 1e3), 7);
     put_right(out, human_bytes(text, p->plan.total), 9);
     put_right(out, human_bytes(text, p->m.peak_bytes), 9);
@@ -64,18 +64,24 @@ static void put_point(const struct scaling *s, size_t i, FILE *out)
     (void)fputc('\n', out);
 }
 
-/* What the time is made of at size x; the factors themselves are in the JSON. */
+/* The two largest of what the time is made of at size x; all of it, with its factors, is
+ * in the JSON. */
 static void put_mixture(const struct curve *c, double x, FILE *out)
 {
     static const char *const powers[MIXTURE] = { "const", "N", "N²", "N³" };
+    static const double LEAST = 0.05;
     const double whole = growth_at(c->mixture, x);
-    bool any = false;
-    for (int i = 0; i < MIXTURE; i++) {
-        const double part = c->mixture[i] * pow(x, i) / whole;
-        if (part < 0.05)
+    double shares[MIXTURE];
+    for (int i = 0; i < MIXTURE; i++)
+        shares[i] = c->mixture[i] * pow(x, i) / whole;
+    for (int i = 0, put = 0; i < MIXTURE; i++) {
+        int larger = 0;
+        for (int k = 0; k < MIXTURE; k++)
+            larger += shares[k] > shares[i];
+        if (shares[i] < LEAST || larger >= 2 || put == 2)
             continue;
-        (void)fprintf(out, "%s%.0f %% %s", any ? " + " : "", 100 * part, powers[i]);
-        any = true;
+        (void)fprintf(out, "%s%.0f %% %s", put++ ? " + " : "", 100 * shares[i],
+                      powers[i]);
     }
 }
 
@@ -168,9 +174,9 @@ int scaling_text(const struct scaling *s, FILE *out)
               label_columns(s));
     if (s->axis != AXIS_MATMUL)
         (void)fprintf(out, " %9s %9s", "inference", "backward");
-    (void)fprintf(out, " %17s %7s %9s %9s %5s\n",
+    (void)fprintf(out, " %16s %7s %9s %9s%s\n",
                   s->axis == AXIS_MATMUL ? "product" : "training step", "FLOP/s",
-                  "predicted", "peak", s->axis == AXIS_PE ? "" : "power");
+                  "predicted", "peak", s->axis == AXIS_PE ? "" : " power");
     for (size_t i = 0; i < s->count; i++)
         put_point(s, i, out);
     if (s->axis != AXIS_PE)
