@@ -122,7 +122,7 @@ def inputs_for(model: Any, inputs: Any, given: argparse.Namespace) -> Any:
             [given.num_nodes or 500], given.avg_degree, given.features or 16, given.seed
         )[0]
         inputs = graph_arguments(model, graph)
-    return inputs if isinstance(inputs, (tuple, list, dict)) else (inputs,)
+    return inputs if type(inputs) in (tuple, list, dict) else (inputs,)
 
 
 # ---- Measuring ----------------------------------------------------------------------------
@@ -155,11 +155,13 @@ class Job:
         self.optimizer = self._optimizer()
 
     def _move(self, value: Any) -> Any:
+        if hasattr(value, "to"):  # a packed sequence too, which is a named tuple
+            return value.to(self.device)
         if isinstance(value, dict):
             return {k: self._move(v) for k, v in value.items()}
-        if isinstance(value, (tuple, list)):
+        if type(value) in (tuple, list):
             return type(value)(self._move(v) for v in value)
-        return value.to(self.device) if hasattr(value, "to") else value
+        return value
 
     def _optimizer(self) -> Any:
         kinds = {
