@@ -359,6 +359,16 @@ def test_a_factory_makes_a_torch_model(tmp_path):
     assert a["model_info"]["total_parameters"] == 16 * 12 + 12 + 36 + 3
     assert a["flops"]["gmacs"] * 1e9 == pytest.approx(40 * (2 * 16 * 12 + 36))
     assert a["runtime"]["training_step"]["mean"] > 0 and a["flops"]["coverage"] == 1
+    roof = a["roofline"]
+    assert roof["peak_flops_per_s"] > roof["achieved_flops_per_s"] > 0 and 0 < roof["mfu"] < 1
+    parts = {p["name"]: p for p in roof["parts"]}
+    assert parts["b"]["flops"] == 2 * 40 * 36 + 40 * 3  # a product and its bias
+    assert parts["b"]["bytes"] == 4 * (40 * 12 + 36 + 3 + 40 * 3)
+    assert parts["(between)"]["bound_by"] == "memory" and parts["a"]["ms"] > 0
+    assert sum(p["share"] for p in roof["parts"]) == pytest.approx(1)
+    text = sonde("model", "--model", f"{file}:make", *QUICK, "--dropout", 0.1, "--cpu-time", env=PYTHON).stdout
+    assert "ROOFLINE" in text and "MFU" in text
+    assert max(map(len, text.splitlines()[1:])) <= 80
     a = answer("model", "--model", f"{file}:pair", *QUICK, "--profile", "flops", env=PYTHON)
     assert a["flops"]["gmacs"] * 1e9 == pytest.approx(5 * 12)
 
