@@ -83,7 +83,7 @@ RULES: dict[str, Rule] = {
     "_cudnn_rnn": cudnn(1, mode_at=6),
     "_cudnn_rnn_backward": cudnn(2, mode_at=10),
     "miopen_rnn": cudnn(1, mode_at=5),
-    "miopen_rnn_backward": cudnn(2, mode_at=9),
+    "miopen_rnn_backward": cudnn(2, mode_at=10),
     "mkldnn_rnn_layer": mkldnn(1),
     "mkldnn_rnn_layer_backward": mkldnn(2),
     "_thnn_fused_lstm_cell": cell("lstm", 1),
