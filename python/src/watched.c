@@ -235,9 +235,20 @@ static PyType_Spec watched_spec = {
     .slots = watched_slots,
 };
 
+static PyTypeObject *watched_type;
+
+bool watched_check(PyObject *o)
+{
+    return Py_TYPE(o) == watched_type;
+}
+
+uint64_t watched_calls(PyObject *watched)
+{
+    return ((struct watched *)watched)->calls;
+}
+
 int watched_init(PyObject *module)
 {
-    PyTypeObject *type = add_type(module, &watched_spec);
-    Py_XDECREF((PyObject *)type);
-    return type ? 0 : -1;
+    watched_type = add_type(module, &watched_spec);
+    return watched_type ? 0 : -1;
 }
