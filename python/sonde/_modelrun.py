@@ -116,6 +116,10 @@ def make(
     except BaseException as error:
         name = getattr(factory, "__name__", "the factory")
         raise Failure(f"{name}() raised {type(error).__name__}: {error}") from error
+    if isinstance(answer, tuple) and len(answer) != 2:
+        raise Failure(
+            f"the factory returned {len(answer)} things: a module, or (module, inputs)"
+        )
     model, inputs = answer if isinstance(answer, tuple) else (answer, None)
     if not hasattr(model, "parameters") or not callable(model):
         raise Failure(
@@ -160,7 +164,9 @@ class Job:
         try:
             self.model = model.to(self.device)
         except (RuntimeError, AssertionError) as error:
-            raise Failure(f"cannot use the device '{self.device}': {error}") from error
+            raise Failure(
+                f"cannot use the device '{self.device}': {error} (try --device cpu)"
+            ) from error
         self.inputs = self._move(inputs_for(self.model, inputs, given))
         self.optimizer = self._optimizer()
 
