@@ -348,8 +348,8 @@ def make(hidden_dim=8):
     print("this is not JSON")
     return Net(hidden_dim)
 
-def pair():
-    return nn.Linear(6, 2), torch.randn(5, 6)
+def pair(batch_size=5):
+    return nn.Linear(6, 2), torch.randn(batch_size, 6)
 
 def broken():
     raise ValueError("no such size")
@@ -391,8 +391,11 @@ def test_a_factory_makes_a_torch_model(tmp_path):
     text = sonde("model", "--model", f"{file}:make", *QUICK, "--dropout", 0.1, "--cpu-time", env=PYTHON).stdout
     assert "ROOFLINE" in text and "MFU" in text
     assert max(map(len, text.splitlines()[1:])) <= 80
-    a = answer("model", "--model", f"{file}:pair", *QUICK, "--profile", "flops", env=PYTHON)
+    a = answer("model", "--model", f"{file}:pair", *QUICK, "--profile", "flops", "scaling", env=PYTHON)
     assert a["flops"]["gmacs"] * 1e9 == pytest.approx(5 * 12)
+    [batches] = a["scaling"]  # the only size that it takes
+    assert batches["axis"] == "batch_size" and batches["parameter_values"] == [1, 2, 4, 8]
+    assert all(point["mean"] > 0 for point in batches["runtime"])
 
 
 @pytest.mark.skipif(not has_torch(), reason="needs Debian's torch")
