@@ -37,6 +37,7 @@ class Watched:
         before: Optional[Callable[[tuple[Any, ...]], Any]] = ...,
         after: Optional[Callable[[Any], Any]] = ...,
         alone: bool = ...,
+        told: Optional[Callable[[tuple[Any, ...]], Any]] = ...,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
