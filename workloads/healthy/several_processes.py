@@ -11,9 +11,9 @@ def primes(span):
 
 
 def main():
-    bounds = [0, 70_000, 140_000, 210_000, 280_000]
+    spans = [(n, n + 70_000) for n in range(0, 280_000, 70_000)]
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        print(sum(pool.map(primes, list(zip(bounds, bounds[1:])), chunksize=1)))
+        print(sum(pool.map(primes, spans, chunksize=1)))
 
 
 if __name__ == "__main__":

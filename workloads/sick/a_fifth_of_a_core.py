@@ -1,6 +1,6 @@
 # truth: cpu_throttled
-# about: the container may use half a core; the kernel stops the program for half of every tenth of a second
-# quota: 0.5
+# about: the container may use a fifth of a core; the kernel stops the program for the rest of every tenth of a second
+# quota: 0.2
 # cure: --as-it-is
 # needs: torch root cgroup
 import torch
