@@ -22,7 +22,7 @@ static const struct {
     [AXIS_EDGES] = { "edges",
                      "edges",
                      SIZE(edges),
-                     { 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000 } },
+                     { 1000, 2000, 5000, 10000, 50000, 100000, 200000 } },
     [AXIS_LAYERS] = { "layers", "layers", SIZE(layers), { 2, 4, 6, 8, 12, 16 } },
     [AXIS_HIDDEN] = { "hidden", "wide", SIZE(hidden), { 64, 128, 256, 512 } },
     [AXIS_HEADS] = { "heads", "heads", SIZE(heads), { 1, 2, 4, 8, 16 } },
