@@ -76,7 +76,7 @@ def train(log, steps, batch_size):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--buffering", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--batch-size", type=int, default=256)
     args = parser.parse_args()
     torch.manual_seed(1)

@@ -1,5 +1,5 @@
 # truth: checkpoint_stall
-# about: model and optimizer state, some 75 MB, are saved and synced to disk after every third step
+# about: model and optimizer state, some 75 MB, are saved and synced to disk after every fourth step
 # gain: run
 # cure: --save-every 30
 # needs: torch numpy
@@ -51,7 +51,7 @@ def windows(tokens, rows, length):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--save-every", type=int, default=3)
+    parser.add_argument("--save-every", type=int, default=4)
     parser.add_argument("--steps", type=int, default=60)
     args = parser.parse_args()
     torch.manual_seed(5)

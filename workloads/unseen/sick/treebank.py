@@ -1,5 +1,5 @@
 # truth: gc_pauses
-# about: a helper calls gc.collect() after every step to keep memory low, and each full collection walks through the half million nodes of the parsed treebank
+# about: a helper calls gc.collect() after every step to keep memory low, and each full collection walks through the more than two hundred thousand nodes of the parsed treebank
 # cure: --collect-every 0
 # needs: torch
 """Sentiment of parse trees: a small GRU reads the leaves, the trees stay in memory as linked nodes."""
@@ -70,10 +70,10 @@ def free_memory():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--collect-every", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--steps", type=int, default=50)
     args = parser.parse_args()
     torch.manual_seed(31)
-    trees = read_treebank(count=9000, leaves=24)
+    trees = read_treebank(count=5000, leaves=24)
     model = Reader()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for step, (tokens, labels) in enumerate(batches(trees, 32, args.steps, random.Random(8))):
