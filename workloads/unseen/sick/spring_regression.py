@@ -38,7 +38,7 @@ def simulate(n, generator):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--batch", type=int, default=2)
-    ap.add_argument("--samples", type=int, default=12800)
+    ap.add_argument("--samples", type=int, default=40960)
     ap.add_argument("--lr", type=float, default=1e-2)
     args = ap.parse_args()
 
@@ -56,7 +56,7 @@ def main():
         sgd.step()
         running = loss.detach() if running is None else 0.99 * running + 0.01 * loss.detach()
         done += len(xb)
-        if done % 2560 == 0:
+        if done % 10240 == 0:
             print(f"{done} samples: {running.item():.4f}")
 
 

@@ -1,8 +1,8 @@
 # truth: optimizer_bound
-# about: every shop has a weight matrix and a bias of its own (1400 small parameters), and a home-made AdaBelief updates them one by one with a dozen tiny operations each
+# about: every shop has a weight matrix and a bias of its own (1400 small parameters), and a home-made AdamW updates them one by one with a dozen tiny operations each
 # cure: --library
 # needs: torch
-"""Demand forecast with one small head per shop. AdaBelief after Zhuang et al. 2020."""
+"""Demand forecast with one small head per shop; Adam with decoupled weight decay after Loshchilov & Hutter 2019."""
 import argparse
 import math
 
@@ -12,7 +12,7 @@ from torch import nn
 SHOPS, INPUTS, OUTPUTS = 700, 24, 8
 
 
-class AdaBelief(torch.optim.Optimizer):
+class DecoupledAdam(torch.optim.Optimizer):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
 
@@ -26,19 +26,16 @@ class AdaBelief(torch.optim.Optimizer):
                 state = self.state[p]
                 if len(state) == 0:
                     state["step"] = 0
-                    state["mean"] = torch.zeros_like(p)
-                    state["belief"] = torch.zeros_like(p)
+                    state["m"] = torch.zeros_like(p)
+                    state["v"] = torch.zeros_like(p)
                 state["step"] += 1
                 t = state["step"]
-                grad = p.grad
-                if group["weight_decay"]:
-                    grad = grad + group["weight_decay"] * p
-                state["mean"] = beta1 * state["mean"] + (1 - beta1) * grad
-                surprise = grad - state["mean"]
-                state["belief"] = beta2 * state["belief"] + (1 - beta2) * surprise * surprise + group["eps"]
-                mean = state["mean"] / (1 - math.pow(beta1, t))
-                belief = state["belief"] / (1 - math.pow(beta2, t))
-                p -= group["lr"] * mean / (belief.sqrt() + group["eps"])
+                p -= group["lr"] * group["weight_decay"] * p
+                state["m"] = beta1 * state["m"] + (1 - beta1) * p.grad
+                state["v"] = beta2 * state["v"] + (1 - beta2) * p.grad * p.grad
+                m = state["m"] / (1 - math.pow(beta1, t))
+                v = state["v"] / (1 - math.pow(beta2, t))
+                p -= group["lr"] * m / (v.sqrt() + group["eps"])
 
 
 class ShopHeads(nn.Module):
@@ -64,7 +61,7 @@ def main():
     if args.library:
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1e-4, foreach=True)
     else:
-        optimizer = AdaBelief(model.parameters(), lr=1e-3, weight_decay=1e-4)
+        optimizer = DecoupledAdam(model.parameters(), lr=1e-3, weight_decay=1e-4)
     for step in range(args.steps):
         day = (step * 7) % 390
         x, y = calendar[:, day : day + 10], sales[:, day : day + 10]
