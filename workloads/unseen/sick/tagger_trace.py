@@ -50,7 +50,7 @@ def setup_log(path):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--trace-every", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=300)
     args = parser.parse_args()
     torch.manual_seed(1)
     model = Tagger()
@@ -59,7 +59,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         handler = setup_log(os.path.join(folder, "train.log"))
         for step in range(args.steps):
-            ids = torch.randint(0, 2000, (16, 24))
+            ids = torch.randint(0, 2000, (8, 20))
             tags = ids % 17
             optimizer.zero_grad()
             loss = criterion(model(ids).reshape(-1, 17), tags.reshape(-1))

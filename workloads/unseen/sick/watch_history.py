@@ -49,7 +49,7 @@ class WatchHistory(Dataset):
             minutes = np.array([e[1] for e in history], dtype=np.float32)
             times = np.array([e[2] for e in history], dtype=np.int64)
         gaps = np.diff(times, prepend=times[0]).astype(np.float32) / 86400
-        features = np.stack([minutes / 120, gaps], 1)
+        features = np.stack([minutes / 120, gaps], 1).astype(np.float32)
         return titles[:WINDOW], features[:WINDOW], titles[WINDOW]
 
 
