@@ -35,7 +35,7 @@ def main():
     model = CharModel()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     state = None
-    for step in range(60):
+    for step in range(48):
         at = step * span
         x, y = text[:, at : at + span], text[:, at + 1 : at + span + 1]
         logits, state = model(x, state)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-ACCUMULATE, EPOCHS = 4, 3
+ACCUMULATE, EPOCHS = 4, 5
 
 
 class Block(nn.Module):

@@ -6,7 +6,7 @@ import torch.multiprocessing as mp
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
-RANKS, STEPS, BATCH = 2, 60, 48
+RANKS, STEPS, BATCH = 2, 150, 48
 
 
 def make_model():
@@ -50,7 +50,7 @@ def train(rank, board, barrier):
 def main():
     size = sum(p.numel() for p in make_model().parameters())
     board = torch.zeros(RANKS, size).share_memory_()
-    barrier = mp.get_context("fork").Barrier(RANKS)
+    barrier = mp.get_context("fork").Barrier(RANKS, timeout=100)
     workers = [mp.get_context("fork").Process(target=train, args=(r, board, barrier)) for r in range(RANKS)]
     for w in workers:
         w.start()

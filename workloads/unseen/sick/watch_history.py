@@ -1,5 +1,5 @@
 # truth: worker_memory_growth
-# about: the watch histories are Python lists of tuples (some 200 MB of small objects), so the forked loader workers copy page after page of them just by touching reference counts
+# about: the watch histories are Python lists of tuples (some 180 MB of small objects), so the forked loader workers copy page after page of them just by touching reference counts
 # also: data_loading_bound preprocessing_bound memory_leak memory_pressure too_many_workers startup_bound collate_bound
 # cure: --arrays
 # gain: none
@@ -54,12 +54,12 @@ class WatchHistory(Dataset):
 
 
 class Towers(nn.Module):
-    def __init__(self, dim=48):
+    def __init__(self, dim=32):
         super().__init__()
         self.seen = nn.Embedding(TITLES, dim, sparse=True)
         self.next = nn.Embedding(TITLES, dim, sparse=True)
-        self.mix = nn.GRU(dim + 2, 96, batch_first=True)
-        self.out = nn.Linear(96, dim)
+        self.mix = nn.GRU(dim + 2, 48, batch_first=True)
+        self.out = nn.Linear(48, dim)
 
     def forward(self, titles, features, candidates):
         h, _ = self.mix(torch.cat([self.seen(titles), features], 2))
