@@ -19,17 +19,6 @@ double gate_alpha(int look)
     return look < 0 || look >= GATE_LOOKS ? all_alpha : alphas[look];
 }
 
-int gate_runs_per_side(size_t pair)
-{
-    return pair < GATE_LEAST ? 1 : 2;
-}
-
-int gate_turn(size_t pair, int k)
-{
-    const int first = (int)(pair % 2);
-    return k == 1 || k == 2 ? !first : first; /* a b  or  a b b a */
-}
-
 /* ---- One metric --------------------------------------------------------------------- */
 
 static bool all_equal(const double *values, size_t n)
@@ -51,6 +40,18 @@ static void start(struct gate_result *r)
                                .smallest = NAN };
 }
 
+/* How much worse; unknown where there is no ratio (something below zero got better). */
+static double exact_ratio(double before, double after, bool more_is_better)
+{
+    const double bad = more_is_better ? before : after;
+    const double good = more_is_better ? after : before;
+    if (before == after)
+        return 1;
+    if (good > 0 && bad >= 0)
+        return bad / good;
+    return bad > good ? INFINITY : NAN;
+}
+
 /* Counts: the same program gives the same number, and one more is one more. */
 static void judge_exact(const struct gate_metric *m, struct gate_result *r)
 {
@@ -58,14 +59,10 @@ static void judge_exact(const struct gate_metric *m, struct gate_result *r)
     r->exact = true;
     r->smallest = 0;
     r->p = NAN;
-    if (before == after)
-        r->ratio = 1;
-    else if (m->more_is_better)
-        r->ratio = after > 0 ? before / after : INFINITY;
-    else
-        r->ratio = before > 0 ? after / before : INFINITY;
+    r->ratio = exact_ratio(before, after, m->more_is_better);
     r->low = r->high = r->ratio;
-    r->verdict = r->ratio > 1 + m->threshold ? GATE_FAIL : GATE_PASS;
+    const bool worse = m->more_is_better ? after < before : after > before;
+    r->verdict = worse && !(r->ratio <= 1 + m->threshold) ? GATE_FAIL : GATE_PASS;
 }
 
 /* Logarithms of how bad: larger is worse. False when a value has none. */
@@ -126,7 +123,8 @@ static void judge_noisy(const struct gate_metric *m, double alpha,
     s.after = s.before + nb;
     if (!badness(m->baseline, nb, m->more_is_better, s.before) ||
         !badness(m->now, na, m->more_is_better, s.after))
-        (void)snprintf(r->why, sizeof r->why, "a measurement that is not positive");
+        r->hopeless = snprintf(r->why, sizeof r->why,
+                               "a measurement that is not positive") > 0;
     else if (measure(m, &s, alpha, &test, &p) < 0)
         (void)snprintf(r->why, sizeof r->why, "too many measurements");
     else
@@ -134,18 +132,48 @@ static void judge_noisy(const struct gate_metric *m, double alpha,
     free(s.before);
 }
 
+static size_t missing(const double *values, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += isnan(values[i]) != 0;
+    return count;
+}
+
+/* Which runs lack a number is no accident: the rest would speak for themselves only. */
+static bool is_complete(const struct gate_metric *m, struct gate_result *r)
+{
+    const size_t nb = m->baseline_count, na = m->now_count;
+    const size_t lost[2] = { missing(m->baseline, nb), missing(m->now, na) };
+    if (lost[0] == nb || lost[1] == na)
+        (void)snprintf(r->why, sizeof r->why, "not measured %s",
+                       lost[0] != nb   ? "after the change"
+                       : lost[1] != na ? "before the change"
+                                       : "on both sides");
+    else if (lost[0] || lost[1])
+        (void)snprintf(r->why, sizeof r->why,
+                       "missing in %zu of %zu measurements before, %zu of %zu after",
+                       lost[0], nb, lost[1], na);
+    r->hopeless = r->why[0] != '\0';
+    return !r->hopeless;
+}
+
+static bool is_exact(const struct gate_metric *m)
+{
+    const size_t nb = m->baseline_count, na = m->now_count;
+    return !m->varies && (all_equal(m->baseline, nb) || nb == 1) &&
+           all_equal(m->now, na) && nb + na > 2 && floor(m->now[0]) == m->now[0] &&
+           floor(m->baseline[0]) == m->baseline[0];
+}
+
 static void measure_one(const struct gate_metric *m, double alpha,
                         struct gate_result *r)
 {
     const size_t nb = m->baseline_count, na = m->now_count;
     start(r);
-    if (nb == 0 || na == 0) {
-        (void)snprintf(r->why, sizeof r->why, "not measured on both sides");
+    if (!is_complete(m, r))
         return;
-    }
-    if ((all_equal(m->baseline, nb) || nb == 1) && all_equal(m->now, na) &&
-        nb + na > 2 && floor(m->now[0]) == m->now[0] &&
-        floor(m->baseline[0]) == m->baseline[0]) {
+    if (is_exact(m)) {
         judge_exact(m, r);
         return;
     }

@@ -26,7 +26,7 @@
 #include "store/run.h"
 #include "trace/runfile.h"
 
-enum { DEFAULT_RUNS = 12, MOST_RUNS = 100 };
+enum { DEFAULT_RUNS = 20, MOST_RUNS = 100 };
 
 struct baseline_options {
     struct option_list metrics;
@@ -39,7 +39,7 @@ struct baseline_options {
 
 static const struct option options[] = {
     { "runs", 'n', OPTION_COUNT, FIELD(runs), .value = "N",
-      .help = "set: measured runs of the command (default 12; check wants 8)" },
+      .help = "set: measured runs of the command (default 20; check wants 8)" },
     { "warmup", 'w', OPTION_COUNT, FIELD(warmup), .value = "N",
       .help = "set: runs before them that are not counted (default 1)" },
     { "metric", 'm', OPTION_TEXTS, FIELD(metrics), .value = "NAME",

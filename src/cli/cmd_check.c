@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyse/gate.h"
+#include "analyse/gatepairs.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/human.h"
@@ -34,7 +34,7 @@
 #include "store/jread.h"
 #include "store/list.h"
 
-enum { MOST = 64, STORED_RUNS = 12, BASELINE_MOST = 4 << 20 };
+enum { MOST = 64, STORED_RUNS = 20, BASELINE_MOST = 4 << 20 };
 
 struct check_options {
     const char *baseline, *threshold, *build, *output, *samples;
@@ -67,7 +67,7 @@ static const struct option options[] = {
     { "budget", 0, OPTION_SECONDS, FIELD(budget_ns), .value = "DURATION",
       .help = "stop measuring after this time (default 10m)" },
     { "runs", 'n', OPTION_COUNT, FIELD(runs), .value = "N",
-      .help = "runs to compare with stored samples (default 12)" },
+      .help = "runs to compare with stored samples (default 20)" },
     { "warmup", 'w', OPTION_COUNT, FIELD(warmup), .value = "N",
       .help = "runs of each side that are not counted (default 1)" },
     { "inconclusive", 0, OPTION_CHOICE, FIELD(inconclusive), .value = "WHAT",
@@ -118,7 +118,8 @@ struct check {
     struct buf title, weaker, line;
     bool other_machine;
     double base[GATE_METRICS][MOST], now[GATE_METRICS][MOST];
-    size_t pairs;
+    struct gate_pairs runs;
+    size_t pairs; /* or runs, compared with stored samples */
     struct gate_metric metrics[GATE_METRICS];
     struct gate_result results[GATE_METRICS];
     uint64_t started_ns, deadline_ns;
@@ -305,36 +306,17 @@ static enum measured_end warm_up(struct check *c)
     return ended;
 }
 
-/* The better of two runs of a side, by each metric's own direction. */
-static void keep_best(const struct check *c, double *best, const double *values,
-                      bool first)
+static enum measured_end run_pair(struct check *c, size_t pair, int first)
 {
-    for (size_t i = 0; i < c->measuring.count; i++) {
-        const bool more = c->measuring.metrics[i].more_is_better;
-        if (first || isnan(best[i]) ||
-            (more ? values[i] > best[i] : values[i] < best[i]))
-            best[i] = values[i];
-    }
-}
-
-static enum measured_end run_pair(struct check *c)
-{
-    double best[2][GATE_METRICS], values[GATE_METRICS];
-    bool first[2] = { true, true };
-    const int runs = gate_runs_per_side(c->pairs);
-    for (int k = 0; k < 2 * runs; k++) {
-        const int side = gate_turn(c->pairs, k);
-        const enum measured_end ended = run_side(c, side, values);
+    double values[2][GATE_METRICS];
+    for (int k = 0; k < 2; k++) {
+        const int side = k ? !first : first;
+        const enum measured_end ended = run_side(c, side, values[side]);
         if (ended != MEASURED_GOOD)
-            return ended;
-        keep_best(c, best[side], values, first[side]);
-        first[side] = false;
+            return ended; /* half a pair does not count */
     }
-    for (size_t i = 0; i < c->measuring.count; i++) {
-        c->base[i][c->pairs] = best[0][i];
-        c->now[i][c->pairs] = best[1][i];
-    }
-    c->pairs++;
+    gate_pairs_add(&c->runs, pair, c->measuring.count, values);
+    c->pairs = gate_pairs_count(&c->runs);
     return MEASURED_GOOD;
 }
 
@@ -354,47 +336,58 @@ static void judge(struct check *c, int look)
         }
 }
 
-static void set_counts(struct check *c)
-{
-    for (size_t i = 0; i < c->measuring.count; i++) {
-        c->metrics[i].now_count = c->pairs;
-        if (c->way != STORED)
-            c->metrics[i].baseline_count = c->pairs;
-    }
-}
-
-static bool all_exact(const struct check *c)
+static void judge_pairs(struct check *c, int look)
 {
     for (size_t i = 0; i < c->measuring.count; i++)
-        if (!c->results[i].exact)
+        gate_pairs_fold(&c->runs, i, &c->metrics[i]);
+    judge(c, look);
+}
+
+/* Counts that are the same everywhere need no more runs. When they differ it may be the
+ * program that varies: two runs of each side would not show that. */
+static bool all_the_same(const struct check *c)
+{
+    for (size_t i = 0; i < c->measuring.count; i++)
+        if (!c->results[i].exact || c->results[i].ratio != 1)
             return false;
     return true;
 }
 
+/* Whether further runs could still decide something. */
+static bool is_open(const struct check *c)
+{
+    bool open = false;
+    for (size_t i = 0; i < c->measuring.count; i++)
+        if (c->results[i].verdict == GATE_FAIL)
+            return false;
+        else
+            open |= c->results[i].verdict == GATE_INCONCLUSIVE &&
+                    !c->results[i].hopeless;
+    return open;
+}
+
 static enum measured_end measure_pairs(struct check *c)
 {
-    enum measured_end ended = MEASURED_GOOD;
     for (int look = 0; look < GATE_LOOKS; look++) {
-        while (ended == MEASURED_GOOD && c->pairs < gate_looks[look] &&
-               !out_of_time(c)) {
-            show_progress(c, c->pairs, gate_looks[look]);
-            ended = run_pair(c);
-            if (c->pairs == 2) { /* counts need no more */
-                set_counts(c);
-                judge(c, 0);
-                if (all_exact(c))
-                    return ended;
-            }
+        size_t pair;
+        int first;
+        while (!out_of_time(c) && gate_pairs_next(&c->runs, look, &pair, &first)) {
+            show_progress(c, gate_pairs_runs(&c->runs),
+                          gate_looks[look] * (size_t)gate_rounds[look]);
+            const enum measured_end ended = run_pair(c, pair, first);
+            if (ended != MEASURED_GOOD)
+                return ended;
+            if (gate_pairs_runs(&c->runs) != 2)
+                continue;
+            judge_pairs(c, 0);
+            if (all_the_same(c))
+                return ended;
         }
-        if (ended != MEASURED_GOOD)
-            return ended;
-        set_counts(c);
-        judge(c, look);
-        if (gate_together(c->results, c->measuring.count) != GATE_INCONCLUSIVE ||
-            out_of_time(c))
-            return ended;
+        judge_pairs(c, look);
+        if (!is_open(c) || out_of_time(c))
+            break;
     }
-    return ended;
+    return MEASURED_GOOD;
 }
 
 static enum measured_end measure_stored(struct check *c)
@@ -410,7 +403,8 @@ static enum measured_end measure_stored(struct check *c)
             c->now[i][c->pairs] = values[i];
         c->pairs += ended == MEASURED_GOOD;
     }
-    set_counts(c);
+    for (size_t i = 0; i < c->measuring.count; i++)
+        c->metrics[i].now_count = c->pairs;
     judge(c, -1);
     return ended;
 }
@@ -479,12 +473,14 @@ static int exit_status(const struct check_options *o, enum gate_verdict verdict)
 static int report(struct check *c, bool paired)
 {
     struct output out;
+    const size_t runs = gate_pairs_runs(&c->runs);
     const struct gate_report g = {
         .command = c->line.data,
         .baseline = c->title.data,
         .weaker = c->weaker.len ? c->weaker.data : NULL,
         .paired = paired,
         .count = c->pairs,
+        .runs = runs ? runs : c->pairs,
         .elapsed_s = (double)(moment_ns(CLOCK_MONOTONIC) - c->started_ns) / 1e9,
         .verdict = gate_together(c->results, c->measuring.count),
         .metrics = c->metrics,

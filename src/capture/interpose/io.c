@@ -8,7 +8,6 @@
  */
 #include "capture/interpose/io.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -52,7 +51,7 @@ __attribute__((constructor)) static void find_reals(void)
             *__start_io_reals[i].pointer = io_real(__start_io_reals[i].name);
     /* This libc has not all of them; the program is not to find our failures. */
     inside_busy++;
-    (void)dlerror();
+    inside_forget_errors();
     inside_busy--;
 }
 
