@@ -1,6 +1,7 @@
 /* modelargs.c: see modelargs.h. */
 #include "cli/modelargs.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void modelargs_spell(int argc, char **argv)
@@ -55,6 +56,18 @@ static void set_sizes(struct model_config *c, const struct model_args *a)
     set(&c->seed, a->seed);
 }
 
+static bool set_dropout(const struct command *command, const char *text,
+                        struct model_config *c)
+{
+    char *end = NULL;
+    c->dropout = text ? strtod(text, &end) : 0;
+    if (!text || (end != text && *end == '\0' && c->dropout >= 0 && c->dropout < 1))
+        return true;
+    (void)options_fail(command, "--dropout wants a number from 0 to below 1, got '%s'",
+                       text);
+    return false;
+}
+
 static bool set_kinds(const struct command *command, const struct model_args *a,
                       struct model_config *c)
 {
@@ -75,7 +88,7 @@ static bool set_kinds(const struct command *command, const struct model_args *a,
     }
     if (c->encoding != SONDE_NO_ENCODING && !c->encoding_dim)
         c->encoding_dim = ENCODING_DIM;
-    return true;
+    return set_dropout(command, a->dropout, c);
 }
 
 bool modelargs_config(const struct command *command, const struct model_args *args,

@@ -8,10 +8,10 @@
  */
 #include "capture/interpose/io.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ __attribute__((constructor)) static void find_reals(void)
             *__start_io_reals[i].pointer = io_real(__start_io_reals[i].name);
     /* This libc has not all of them; the program is not to find our failures. */
     inside_busy++;
-    (void)dlerror();
+    inside_forget_errors();
     inside_busy--;
 }
 
@@ -171,6 +171,12 @@ static uint64_t about_a_second(void)
 #endif
 }
 
+static uint64_t memory_device(void)
+{
+    struct stat st;
+    return stat("/dev/shm", &st) == 0 ? st.st_dev : 0;
+}
+
 static void start_clocks(struct io_state *s)
 {
     const uint64_t now = io_ticks();
@@ -200,6 +206,7 @@ bool io_set_up(void)
     if (s && !s->on && !s->broken) {
         s->pid = pid;
         s->broken = make_tables(s) < 0;
+        s->memory_device = memory_device();
         if (!s->broken) {
             start_clocks(s);
             s->trace = inside_traces("io");
