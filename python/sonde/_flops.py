@@ -156,9 +156,8 @@ def _stored(tensor: Any) -> int:
     """Elements that are there: of a sparse tensor the non-zero ones."""
     layout = str(getattr(tensor, "layout", ""))
     if layout == "torch.sparse_coo":
-        return int(tensor._nnz()) * max(
-            1, math.prod(tensor.shape[tensor.sparse_dim() :])
-        )
+        block = math.prod(tensor.shape[tensor.sparse_dim() :])
+        return int(tensor._nnz()) * max(1, int(block))
     if layout.startswith("torch.sparse"):
         return int(tensor.values().numel())
     return int(tensor.numel())

@@ -37,6 +37,7 @@ class Watched:
         before: Optional[Callable[[tuple[Any, ...]], Any]] = ...,
         after: Optional[Callable[[Any], Any]] = ...,
         alone: bool = ...,
+        told: Optional[Callable[[tuple[Any, ...]], Any]] = ...,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -231,7 +232,7 @@ class Maker:
 
 class Making:
     maker: Maker
-    def __init__(self, maker: Maker, dataset: Any, standin: Any, slots: list) -> None: ...
+    def __init__(self, maker: Maker, dataset: Any, standin: Any, slots: list[tuple[Any, ...]]) -> None: ...
 
 def loader_open() -> int: ...
 def loader_new(

@@ -63,6 +63,13 @@ static void judge_exact(const struct gate_metric *m, struct gate_result *r)
     r->low = r->high = r->ratio;
     const bool worse = m->more_is_better ? after < before : after > before;
     r->verdict = worse && !(r->ratio <= 1 + m->threshold) ? GATE_FAIL : GATE_PASS;
+    if (r->verdict == GATE_FAIL && m->paired && m->now_count < GATE_LEAST) {
+        /* A count that varies may be alike within each side of a few pairs. */
+        r->verdict = GATE_INCONCLUSIVE;
+        (void)snprintf(r->why, sizeof r->why,
+                       "counts differ in %zu pairs: %d make sure", m->now_count,
+                       GATE_LEAST);
+    }
 }
 
 /* Logarithms of how bad: larger is worse. False when a value has none. */
@@ -145,7 +152,9 @@ static bool is_complete(const struct gate_metric *m, struct gate_result *r)
 {
     const size_t nb = m->baseline_count, na = m->now_count;
     const size_t lost[2] = { missing(m->baseline, nb), missing(m->now, na) };
-    if (lost[0] == nb || lost[1] == na)
+    if (nb == 0 && na == 0)
+        (void)snprintf(r->why, sizeof r->why, "nothing was measured");
+    else if (lost[0] == nb || lost[1] == na)
         (void)snprintf(r->why, sizeof r->why, "not measured %s",
                        lost[0] != nb   ? "after the change"
                        : lost[1] != na ? "before the change"
@@ -154,8 +163,8 @@ static bool is_complete(const struct gate_metric *m, struct gate_result *r)
         (void)snprintf(r->why, sizeof r->why,
                        "missing in %zu of %zu measurements before, %zu of %zu after",
                        lost[0], nb, lost[1], na);
-    r->hopeless = r->why[0] != '\0';
-    return !r->hopeless;
+    r->hopeless = r->why[0] && nb && na;
+    return !r->why[0];
 }
 
 static bool is_exact(const struct gate_metric *m)

@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/runs.h"
+#include "cli/trends_run.h"
 #include "store/list.h"
 #include "store/store.h"
 #include "trace/runfile.h"
@@ -335,7 +336,7 @@ static void put_experiment(struct page *page, const struct experiment *e)
                              page);
         }
     if (e->series)
-        put_line(page, "series", "%s", e->series);
+        series_summary(page, e->series, e->series_len);
     if (strcmp(e->kind, "log") != 0)
         put_line(page, "notes", "its directory is gone; the store keeps this%s",
                  e->profile ? " and its report (sonde show --json)" : "");

@@ -9,7 +9,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import PACKAGE, SONDE, Answer, environment
+from conftest import PACKAGE, SONDE, Answer, environment, python
 
 torch = pytest.importorskip("torch")
 if hasattr(sys, "gettotalrefcount"):
@@ -282,6 +282,40 @@ def test_programs_that_tell_their_steps_have_a_training_loader(run):
     loaders = {x["batch_size"]: x["training"] for x in answer["loaders"]}
     assert loaders == {4: True, 12: False}
     assert answer["summary"]["step_ms"]["count"] == 5
+
+
+# ---- NVTX where there is no card ----
+
+NVTX = """
+import torch, traceback
+nvtx = torch.cuda.nvtx
+def attempt(function, *args):
+    try: print(function(*args))
+    except Exception as error:
+        print(type(error).__name__, error, [f.name for f in traceback.extract_tb(error.__traceback__)])
+attempt(nvtx.range_push, "never began")
+attempt(nvtx.range_pop)
+def scope():
+    with nvtx.range("never began either"): pass
+attempt(scope)
+attempt(nvtx.mark, "m")
+class Works:
+    rangePushA = staticmethod(lambda name: 0)
+    rangePop = staticmethod(lambda: 0)
+nvtx._nvtx = Works()
+nvtx.range_push("outer"); nvtx.range_push("inner"); nvtx.range_pop(); nvtx.range_pop()
+nvtx.range_pop()  # one too many, which NVTX forgives
+"""
+
+
+def test_nvtx_ranges_without_a_card_fail_as_they_would(run):
+    answer = run(NVTX)
+    alone = python("-c", NVTX)
+    assert answer.stdout == alone.stdout
+    names = [path[-1] for path in answer.paths()]
+    assert "outer" in names and "inner" in names
+    assert not any("never" in name for name in names)
+    assert answer.balanced()
 
 
 # ---- steps of many kinds of programs ----

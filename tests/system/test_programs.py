@@ -202,10 +202,11 @@ def read_terminal(command, env, keys=b""):
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(command[0], command, env)
-    if keys:
-        time.sleep(0.3)
-        os.write(fd, keys)
     shown = b""
+    if keys:
+        while b"ready" not in shown:  # the program says when it listens
+            shown += os.read(fd, 65536)
+        os.write(fd, keys)
     while True:
         try:
             part = os.read(fd, 65536)
@@ -219,9 +220,9 @@ def read_terminal(command, env, keys=b""):
 
 @pytest.mark.parametrize("text, keys", [
     ("stty size; test -t 0 && test -t 1 && test -t 2 && echo tty; exit 4", b""),
-    ("read x; echo got $x; exit 5", b"hello\n"),
-    ("trap 'echo int; exit 6' INT; read x", b"\x03"),
-    ("stty -echo; read x; stty echo; echo secret $x", b"pass\n"),
+    ("echo ready; read x; echo got $x; exit 5", b"hello\n"),
+    ("trap 'echo int; exit 6' INT; echo ready; read x", b"\x03"),
+    ("stty -echo; echo ready; read x; stty echo; echo secret $x", b"pass\n"),
 ])
 def test_on_a_terminal(tmp_path, text, keys):
     env = environment(LC_ALL="C.UTF-8", TERM="dumb")

@@ -24,7 +24,7 @@ _LONGEST = 512
 _DEEPEST = 4
 
 
-def _fields(o: Any) -> dict:
+def _fields(o: Any) -> dict[str, Any]:
     fields = getattr(o, "__dict__", None)
     return fields if type(fields) is dict else {}
 
@@ -40,7 +40,7 @@ def _as_path(entry: Any) -> str:
 def path_of(dataset: Any, index: int) -> str:
     fields = _fields(dataset)
     for name in _LISTS:
-        entries = fields.get(name)
+        entries: Any = fields.get(name)
         if type(entries) in (list, tuple) and -len(entries) <= index < len(entries):
             path = _as_path(entries[index])
             if path:
@@ -48,7 +48,7 @@ def path_of(dataset: Any, index: int) -> str:
     return ""
 
 
-def describe(dataset: Any, index: Any) -> Optional[tuple]:
+def describe(dataset: Any, index: Any) -> Optional[tuple[int, str]]:
     """(index in the data set under any Subset, path or "")."""
     if index is None:
         return None

@@ -55,7 +55,7 @@ def _made(_: Any, loader: Any, *__: Any) -> None:
     """DataLoader(…) has been called: by whom?"""
     if "_sonde_made" in loader.__dict__:
         return
-    first: Optional[tuple] = None
+    first: Optional[tuple[str, int]] = None
     frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename

@@ -98,10 +98,10 @@ def watch_function(owners: list[Any], name: str, z: Any) -> None:
 
 
 def told_of(owner: Any, name: str, told: Callable[[tuple[Any, ...]], None]) -> None:
-    """Calls of the function `name` of the owner are told, with their arguments."""
+    """Calls of the owner's function `name` that went well are told, with arguments."""
     function = owner.__dict__.get(name)
     if function is not None and not _sonde.watch_function(function, told):
-        setattr(owner, name, _sonde.Watched(function, None, told))
+        setattr(owner, name, _sonde.Watched(function, told=told))
 
 
 def _functions(torch: Any) -> None:

@@ -135,6 +135,20 @@ static void counts_below_zero_are_no_ratio(void **state)
     assert_int_equal(r.verdict, GATE_FAIL);
 }
 
+static void a_few_pairs_of_counts_that_differ_decide_nothing(void **state)
+{
+    (void)state;
+    const double a[] = { 100, 100, 100, 100, 100, 100, 100, 100 };
+    const double b[] = { 101, 101, 101, 101, 101, 101, 101, 101 };
+    struct gate_result r;
+    judge_one(a, 2, b, 2, (struct gate_metric){ .paired = true }, &r);
+    assert_true(r.exact && r.verdict == GATE_INCONCLUSIVE && !r.hopeless);
+    judge_one(a, 8, b, 8, (struct gate_metric){ .paired = true }, &r);
+    assert_true(r.exact && r.verdict == GATE_FAIL);
+    judge_one(b, 2, a, 2, (struct gate_metric){ .paired = true }, &r);
+    assert_int_equal(r.verdict, GATE_PASS);
+}
+
 /* The better of two runs hides that a count varies; the runs know. */
 static void counts_that_vary_are_not_exact(void **state)
 {
@@ -280,6 +294,7 @@ int main(void)
         cmocka_unit_test(the_looks_share_five_percent),
         cmocka_unit_test(counts_are_compared_as_they_are),
         cmocka_unit_test(counts_below_zero_are_no_ratio),
+        cmocka_unit_test(a_few_pairs_of_counts_that_differ_decide_nothing),
         cmocka_unit_test(counts_that_vary_are_not_exact),
         cmocka_unit_test(equal_times_pass_and_equal_slower_ones_fail),
         cmocka_unit_test(what_is_missing_is_counted_and_decides_nothing),
