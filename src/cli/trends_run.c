@@ -174,11 +174,17 @@ static int print_one(void *arg, const struct series_view *s)
     return 0;
 }
 
-static int print_json(struct printing *p, const struct experiment *e, FILE *out)
+static int each_series(struct printing *p, const struct experiment *e)
+{
+    return e->series ? series_each(e->series, e->series_len, print_one, p) : 0;
+}
+
+static int print_json(const char *metric, const struct experiment *e, FILE *out,
+                      size_t *ret_shown)
 {
     struct json_writer w;
+    struct printing p = { .metric = metric, .json = &w };
     json_init_file(&w, out, JSON_STYLE_PRETTY);
-    p->json = &w;
     json_object_begin(&w);
     json_key(&w, "schema");
     json_put_string(&w, "sonde.trends.run/1");
@@ -186,42 +192,46 @@ static int print_json(struct printing *p, const struct experiment *e, FILE *out)
     json_put_string(&w, e->id);
     json_key(&w, "series");
     json_array_begin(&w);
-    int rc = e->series ? series_each(e->series, e->series_len, print_one, p) : 0;
+    const int rc = each_series(&p, e);
     json_array_end(&w);
     json_object_end(&w);
     json_newline(&w);
     const int ended = json_finish(&w);
+    *ret_shown = p.shown;
     return rc < 0 ? rc : ended;
 }
 
-static int print_text(struct printing *p, const struct experiment *e, FILE *out)
+static int print_text(const char *metric, const struct experiment *e, FILE *out,
+                      size_t *ret_shown)
 {
     struct report_style style = { 0 };
     struct page page;
+    struct printing p = { .metric = metric, .page = &page };
     report_style_detect(&style, STDOUT_FILENO);
     page_init(&page, 120, false, style.unicode);
-    p->page = &page;
     page_label(&page, "run");
     page_printf(&page, "%s\n", e->id);
-    int rc = e->series ? series_each(e->series, e->series_len, print_one, p) : 0;
-    if (rc == 0 && p->shown)
+    int rc = each_series(&p, e);
+    if (rc == 0 && p.shown)
         rc = page_flush(&page, out);
     page_release(&page);
+    *ret_shown = p.shown;
     return rc;
 }
 
 int trends_of_run(const struct experiment *e, const char *metric, bool json, FILE *out)
 {
-    struct printing p = { .metric = metric };
-    const int rc = json ? print_json(&p, e, out) : print_text(&p, e, out);
+    size_t shown = 0;
+    const int rc = json ? print_json(metric, e, out, &shown)
+                        : print_text(metric, e, out, &shown);
     if (rc < 0) {
         cli_error("cannot read the series of %s: %s", e->id, error_text(rc));
         return CLI_FAILED;
     }
-    if (p.shown == 0 && metric && e->series)
+    if (shown == 0 && metric && e->series)
         cli_error("run %s has no series '%s'", e->id, metric);
-    else if (p.shown == 0)
+    else if (shown == 0)
         cli_error("run %s has no series (sonde_metric, sonde.metric, sonde log)",
                   e->id);
-    return p.shown ? CLI_GOOD : CLI_NO;
+    return shown ? CLI_GOOD : CLI_NO;
 }
