@@ -37,31 +37,28 @@ static struct bounds bounds_of(const struct series_view *s)
 
 static int put_summary(void *arg, const struct series_view *s)
 {
-    struct page *p = arg;
+    struct buf *out = arg;
     char points[HUMAN_LEN];
     const struct bounds b = bounds_of(s);
     struct buf name = BUF_INIT;
     clean_text(&name, s->name, 40);
-    page_label(p, "series");
-    page_printf(p, "%s: %s point%s", name.data, human_count(points, s->count),
-                s->count == 1 ? "" : "s");
+    buf_printf(out, "%s: %s point%s", name.data, human_count(points, s->count),
+               s->count == 1 ? "" : "s");
     if (b.numbers == 1)
-        page_printf(p, ", step %.0f: %.6g", s->steps[b.first], s->values[b.first]);
+        buf_printf(out, ", step %.0f: %.6g", s->steps[b.first], s->values[b.first]);
     else if (b.numbers)
-        page_printf(p, ", step %.0f to %.0f: %.6g → %.6g, least %.6g, most %.6g",
-                    s->steps[b.first], s->steps[b.last], s->values[b.first],
-                    s->values[b.last], s->values[b.least], s->values[b.most]);
-    page_puts(p, PLAIN, "\n");
+        buf_printf(out, ", step %.0f to %.0f: %.6g → %.6g, least %.6g, most %.6g",
+                   s->steps[b.first], s->steps[b.last], s->values[b.first],
+                   s->values[b.last], s->values[b.least], s->values[b.most]);
+    buf_putc(out, '\n');
     buf_release(&name);
     return 0;
 }
 
-void series_summary(struct page *page, const char *json, size_t len)
+void series_summary(struct buf *out, const char *json, size_t len)
 {
-    if (series_each(json, len, put_summary, page) < 0) {
-        page_label(page, "series");
-        page_puts(page, PLAIN, "cannot be read\n");
-    }
+    if (series_each(json, len, put_summary, out) < 0)
+        buf_puts(out, "cannot be read\n");
 }
 
 struct printing {
@@ -85,7 +82,11 @@ static void put_text(struct page *p, const struct series_view *s,
                      const struct trends_course *c)
 {
     const struct bounds b = bounds_of(s);
-    (void)put_summary(p, s);
+    struct buf line = BUF_INIT;
+    (void)put_summary(&line, s);
+    page_label(p, "series");
+    page_puts(p, PLAIN, line.data);
+    buf_release(&line);
     if (b.numbers < 2)
         return;
     page_label(p, "");
