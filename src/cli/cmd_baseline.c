@@ -21,6 +21,7 @@
 #include "cli/measured.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/settings.h"
 #include "store/baselinefile.h"
 #include "store/fingerprint.h"
 #include "store/list.h"
@@ -112,7 +113,7 @@ static void start_doc(struct setting *s, const char *name)
 /* Only of samples that are taken now: what a recorded run had is not known. */
 static void note_environment(struct setting *s)
 {
-    environment_words(&s->environment);
+    settings_words(&s->environment);
     s->doc.environment = s->environment.len ? s->environment.data : "";
     s->doc.has_environment = true;
 }

@@ -30,6 +30,7 @@
 #include "cli/measured.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/settings.h"
 #include "cli/sharedtree.h"
 #include "store/baselinefile.h"
 #include "store/fingerprint.h"
@@ -178,35 +179,6 @@ static int read_named(struct check *c, const char *name)
     return found;
 }
 
-/* "OMP_NUM_THREADS=1\n": the lines of one that the other has not. */
-static void put_missing(struct buf *out, const char *lines, const char *other,
-                        const char *word)
-{
-    for (const char *at = lines; *at;) {
-        const size_t len = strcspn(at, "\n");
-        bool found = false;
-        for (const char *o = other; *o && !found; o += strcspn(o, "\n") + 1)
-            found = strncmp(o, at, len) == 0 && (o[len] == '\n' || !o[len]);
-        if (!found)
-            buf_printf(out, "%s%s %.*s", out->len ? ", " : "", word, (int)len, at);
-        at += len + (at[len] == '\n');
-    }
-}
-
-/* A baseline of an earlier version does not say: nothing is known, nothing differs. */
-static void compare_settings(struct check *c, struct buf *ret_differ)
-{
-    struct buf now = BUF_INIT;
-    environment_words(&now);
-    const char *words = now.len ? now.data : "";
-    if (c->doc.has_environment) {
-        put_missing(ret_differ, c->doc.environment, words, "then");
-        put_missing(ret_differ, words, c->doc.environment, "now");
-    }
-    c->other_settings = ret_differ->len > 0;
-    buf_release(&now);
-}
-
 /* Rerunning is honest only while nothing it runs has changed. */
 static void choose_way(struct check *c, bool from_file)
 {
@@ -216,7 +188,9 @@ static void choose_way(struct check *c, bool from_file)
     const struct baseline_doc *d = &c->doc;
     machine_words(&machine);
     c->other_machine = d->machine[0] && strcmp(d->machine, machine.data) != 0;
-    compare_settings(c, &differ);
+    if (d->has_environment) /* those of earlier versions do not say */
+        settings_compare(d->environment, &differ);
+    c->other_settings = differ.len > 0;
     c->way = STORED;
     if (!from_file && d->command_count && d->cwd[0] && stat(d->cwd, &st) == 0 &&
         d->fingerprint[0])

@@ -120,41 +120,6 @@ void machine_words(struct buf *out)
     buf_printf(out, "%s, %d cores", machine.cpu, machine.cores);
 }
 
-/* Not the whole environment: secrets are in it, and session numbers. */
-void environment_words(struct buf *out)
-{
-    static const char *const settings[] = {
-        "OMP_NUM_THREADS",
-        "OMP_PROC_BIND",
-        "OMP_WAIT_POLICY",
-        "MKL_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "KMP_AFFINITY",
-        "KMP_BLOCKTIME",
-        "CUDA_VISIBLE_DEVICES",
-        "CUDA_LAUNCH_BLOCKING",
-        "PYTORCH_CUDA_ALLOC_CONF",
-        "TORCH_COMPILE_DISABLE",
-        "TORCHDYNAMO_DISABLE",
-        "XLA_FLAGS",
-        "TF_NUM_INTRAOP_THREADS",
-        "LD_PRELOAD",
-        "MALLOC_ARENA_MAX",
-        "GLIBC_TUNABLES",
-        "PYTHONMALLOC",
-        "PYTHONDEVMODE",
-        "PYTHONOPTIMIZE",
-        "PYTHONHASHSEED",
-        "GOMAXPROCS",
-    };
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        const char *value = getenv(settings[i]);
-        if (value)
-            buf_printf(out, "%s=%.200s\n", settings[i], value);
-    }
-}
-
 /* ---- Running ------------------------------------------------------------------------ */
 
 struct plain {

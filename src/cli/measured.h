@@ -52,7 +52,5 @@ enum measured_end measure_once(struct measuring *m, char *const *argv, const cha
 
 /* "AMD EPYC 7763, 2 cores": what times depend on. */
 void machine_words(struct buf *out);
-/* Settings that change how fast a program is: "OMP_NUM_THREADS=4", one a line. */
-void environment_words(struct buf *out);
 
 #endif
