@@ -381,7 +381,8 @@ def profile(given: argparse.Namespace) -> dict[str, Any]:
         import torch
     except ImportError as error:
         raise Failure(
-            f"this interpreter ({sys.executable}) has no torch: {error}"
+            f"this interpreter ({sys.executable}) has no torch: {error} "
+            "(SONDE_PYTHON_COMMAND names another interpreter)"
         ) from error
     job = Job(given)
     parameters = count_parameters(job.model)
