@@ -94,7 +94,7 @@ def test_flops_where_the_program_told_them(tmp_path):
     assert any(l.split()[:3] == ["FLOPs", "per", "step"] and "2 G" in l and "6 G" in l
                for l in text.splitlines())
     table = sonde("compare", "small", "large", "--format", "csv", cwd=tmp_path).stdout
-    assert "FLOPs per step,flop" in table
+    assert '"FLOPs per step","flop"' in table
     mixed = rows(compare(tmp_path, "small", "silent"), "summary")["FLOPs per step"]
     assert mixed[1] == {"value": None, "ratio": None, "low": None, "high": None}
     assert "FLOPs per step" not in rows(compare(tmp_path, "silent", "silent"), "summary")
