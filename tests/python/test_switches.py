@@ -34,7 +34,11 @@ def functions(report):
 
 
 def test_line_profiling(tmp_path):
-    report = session(tmp_path, seconds=1.5)
+    # On a crowded machine the helper may not come to look within a second.
+    for seconds in (1.5, 5, 15):
+        report = session(tmp_path / str(seconds), seconds=seconds)
+        if "spin" in functions(report):
+            break
     assert "spin" in functions(report)
     assert any(line["share"] > 0.3 for line in report["lines"])
 
