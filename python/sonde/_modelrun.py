@@ -116,6 +116,10 @@ def make(
     except BaseException as error:
         name = getattr(factory, "__name__", "the factory")
         raise Failure(f"{name}() raised {type(error).__name__}: {error}") from error
+    if isinstance(answer, tuple) and len(answer) != 2:
+        raise Failure(
+            f"the factory returned {len(answer)} things: a module, or (module, inputs)"
+        )
     model, inputs = answer if isinstance(answer, tuple) else (answer, None)
     if not hasattr(model, "parameters") or not callable(model):
         raise Failure(
@@ -147,7 +151,9 @@ def seconds(text: str) -> float:
 
 
 class Job:
-    def __init__(self, given: argparse.Namespace) -> None:
+    def __init__(
+        self, given: argparse.Namespace, sizes: Optional[dict[str, int]] = None
+    ) -> None:
         import torch
 
         self.given, self.torch = given, torch
@@ -155,12 +161,15 @@ class Job:
             torch.set_num_threads(given.threads)
         torch.manual_seed(given.seed)
         self.factory = load_factory(given.model)
-        model, inputs = make(self.factory, given)
+        model, inputs = make(self.factory, given, **(sizes or {}))
+        self.graph_inputs = inputs is None
         self.device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
             self.model = model.to(self.device)
         except (RuntimeError, AssertionError) as error:
-            raise Failure(f"cannot use the device '{self.device}': {error}") from error
+            raise Failure(
+                f"cannot use the device '{self.device}': {error} (try --device cpu)"
+            ) from error
         self.inputs = self._move(inputs_for(self.model, inputs, given))
         self.optimizer = self._optimizer()
 
@@ -294,6 +303,43 @@ def rooflines(job: Job, step_ms: float) -> dict[str, Any]:
     return roofline(job.model, job.call, job.step, step_ms, job.device, seconds_for_it)
 
 
+# What a factory that brings its own inputs may be asked for.
+AXES = {
+    "num_nodes": (100, 500, 1000), "num_layers": (2, 4, 6), "batch_size": (1, 2, 4, 8),
+    "seq_len": (64, 128, 256), "hidden_dim": (64, 128, 256),
+}  # fmt: skip
+
+
+def own_scaling(job: Job) -> list[dict[str, Any]]:
+    """The first two sizes that the factory takes, each by itself; forward passes."""
+    from ._profilers import ScalingResult
+
+    taken = [name for name in AXES if accepted(job.factory, {name: 1})][:2]
+    results = []
+    end = time.perf_counter() + 1.5 * seconds(job.given.budget)
+    for name in taken:
+        result = ScalingResult(name, list(AXES[name]))
+        for size in AXES[name]:
+            late = time.perf_counter() > end
+            result.runtime_stats.append(None if late else _forward_at(job, name, size))
+            result.notes.append("skipped: the time budget ended" if late else "")
+        results.append(result.to_dict())
+    return results
+
+
+def _forward_at(job: Job, name: str, size: int) -> Any:
+    other = Job(job.given, {name: size})
+    # Six points beside the rest must fit a minute with the default of 20 s.
+    few = {
+        "num_runs": 5,
+        "warmup_runs": 1,
+        "budget": f"{seconds(job.given.budget) / 2}s",
+    }
+    other.given = argparse.Namespace(**{**vars(job.given), **few})
+    with job.torch.no_grad():
+        return timed(other, other.call)
+
+
 def scaling(job: Job) -> list[dict[str, Any]]:
     """Along the sizes that the factory takes: nodes and layers."""
     from ._profilers import ScalingExperiment
@@ -305,12 +351,11 @@ def scaling(job: Job) -> list[dict[str, Any]]:
         factory, job.device, num_runs=5, warmup_runs=1, avg_degree=job.given.avg_degree,
         feature_dim=job.given.features or 16, seed=job.given.seed,
     )  # fmt: skip
-    results = []
-    graph_inputs = make(job.factory, job.given)[1] is None
-    if graph_inputs:
-        results.append(experiment.run_node_scaling((100, 500, 1000)).to_dict())
-        if accepted(job.factory, {"num_layers": 1}):
-            results.append(experiment.run_layer_scaling((2, 4, 6)).to_dict())
+    if not job.graph_inputs:
+        return own_scaling(job)
+    results = [experiment.run_node_scaling((100, 500, 1000)).to_dict()]
+    if accepted(job.factory, {"num_layers": 1}):
+        results.append(experiment.run_layer_scaling((2, 4, 6)).to_dict())
     return results
 
 
@@ -336,7 +381,8 @@ def profile(given: argparse.Namespace) -> dict[str, Any]:
         import torch
     except ImportError as error:
         raise Failure(
-            f"this interpreter ({sys.executable}) has no torch: {error}"
+            f"this interpreter ({sys.executable}) has no torch: {error} "
+            "(SONDE_PYTHON_COMMAND names another interpreter)"
         ) from error
     job = Job(given)
     parameters = count_parameters(job.model)
@@ -425,6 +471,11 @@ def text(answer: dict[str, Any]) -> str:
         lines += [
             f"    no rule for {u['name']}: {u['share']:.1%}" for u in f["unknown"]
         ]
+    if answer.get("scaling") == []:
+        lines.append(
+            "\n  SCALING: nothing to vary, the factory takes none of\n    "
+            + ", ".join(AXES)
+        )
     for result in answer.get("scaling", []):
         lines.append(f"\n  SCALING by {result['axis']}")
         for value, stats, note in zip(

@@ -230,6 +230,10 @@ def _si(value: Optional[float]) -> str:
     return "–" if value is None else si(value)
 
 
+def _ms(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def text(roof: dict[str, Any]) -> list[str]:
     """Lines for the terminal, 80 columns."""
     lines = [
@@ -241,7 +245,7 @@ def text(roof: dict[str, Any]) -> list[str]:
         per_byte = part["flops_per_byte"]
         of = "" if part["of_roof"] is None else f" {part['of_roof']:.0%}"
         lines.append(
-            f"  {name:<22} {part['ms']:8.3g} {part['share']:7.1%} {_si(part['flops_per_s']):>8} "
+            f"  {name:<22} {_ms(part['ms']):>8} {part['share']:7.1%} {_si(part['flops_per_s']):>8} "
             f"{_si(part['bytes_per_s']):>8} {per_byte or 0:6.1f}  {part['bound_by'] or '–'}{of}"
         )
     lines += [

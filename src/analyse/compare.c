@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/flops.h"
 #include "base/buf.h"
 #include "base/strmap.h"
 #include "num/student.h"
@@ -218,6 +219,15 @@ static struct estimate energy(const struct report *r)
     return certain(r->energy.off ? NAN : r->energy.joules);
 }
 
+static struct estimate flops_per_step(const struct report *r)
+{
+    return certain(report_flops_per_step(r));
+}
+static struct estimate flops_rate(const struct report *r)
+{
+    return certain(report_flops_per_s(r));
+}
+
 static const struct {
     const char *name;
     enum compare_unit unit;
@@ -238,6 +248,8 @@ static const struct {
     { "allocations", UNIT_COUNT, BETTER_LOWER, heap_count },
     { "bytes read", UNIT_BYTES, BETTER_NEITHER, bytes_read },
     { "bytes written", UNIT_BYTES, BETTER_NEITHER, bytes_written },
+    { "FLOPs per step", UNIT_FLOPS, BETTER_NEITHER, flops_per_step },
+    { "FLOPs per second", UNIT_FLOPS, BETTER_HIGHER, flops_rate },
     { "energy", UNIT_JOULES, BETTER_LOWER, energy },
 };
 

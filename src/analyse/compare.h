@@ -27,6 +27,7 @@ enum compare_unit {
     UNIT_SHARE,
     UNIT_PERCENT, /* of a core */
     UNIT_JOULES,
+    UNIT_FLOPS,
     UNIT_PLAIN,
 };
 

@@ -279,7 +279,7 @@ int experiment_of(const struct report *report, struct arena *arena,
         rc = put_tags(report->tags, report->tag_count, arena, &e);
     if (rc == 0)
         rc = put_metrics(report->metrics, arena, &e);
-    if (rc == 0)
+    if (rc == 0 && (report->metrics || report->counters)) /* else no trace has any */
         rc = put_series(run, arena, &e);
     if (rc < 0)
         return rc;

@@ -48,7 +48,8 @@ struct gate_result {
     double low, high;   /* its interval; NaN where there is none */
     double confidence;  /* of the interval */
     double p;           /* of no slowdown, by Holm over all metrics; NaN */
-    double smallest;    /* slowdown (0.05: 5 %) it could just have told from none */
+    double smallest;    /* slowdown (0.05: 5 %) it could just have told from none, at
+                           Holm's hardest step when there are several metrics */
     bool hopeless;      /* inconclusive, and more runs would not change that */
     char why[GATE_WHY]; /* of an inconclusive verdict */
 };

@@ -56,14 +56,22 @@ int phase_of_device_counter(const char *name)
     return SONDE_NO_PHASE;
 }
 
+bool phase_is_busy_counter(const char *name)
+{
+    return strcmp(name, "device_busy_s") == 0;
+}
+
 static void add_device(struct phase_split *s, const struct trace *trace)
 {
     for (unsigned i = 0; i < trace_value_count(trace); i++) {
         const struct trace_value *v = trace_value(trace, i);
-        const int phase = v && v->kind == VALUE_COUNTER
-                              ? phase_of_device_counter(v->name)
-                              : SONDE_NO_PHASE;
-        if (phase && v->sum >= 0) {
+        if (!v || v->kind != VALUE_COUNTER || !(v->sum >= 0))
+            continue;
+        const int phase = phase_of_device_counter(v->name);
+        if (phase_is_busy_counter(v->name)) {
+            s->has_busy = true;
+            s->busy_s += v->sum;
+        } else if (phase) {
             s->has_device = true;
             s->device_s[phase] += v->sum;
         }

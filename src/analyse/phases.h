@@ -23,6 +23,8 @@ struct phase_split {
     uint64_t count[SONDE_PHASE_COUNT]; /* times the phase was entered */
     bool has_device;                   /* the GPU's time was measured */
     double device_s[SONDE_PHASE_COUNT];
+    bool has_busy; /* kernels were recorded one by one (imports) */
+    double busy_s; /* time in which the cards had work, their mean */
 };
 
 /* The root of the main thread's zones; TRACE_NO_NODE when it recorded nothing. */
@@ -31,9 +33,11 @@ unsigned phase_main_root(const struct trace *trace);
 /* The zones of the main thread by phase; shares come with phase_split_close(). */
 void phase_split_read(const struct trace *trace, const struct tree *tree,
                       struct phase_split *ret_split);
-/* What a counter of this name (recorded by python/src/device.c) is the time of: a phase;
- * 0 for other counters. */
+/* What a counter of this name (recorded by python/src/device.c, or by imports) is the time
+ * of: a phase; 0 for other counters. */
 int phase_of_device_counter(const char *name);
+/* "device_busy_s", by imports. */
+bool phase_is_busy_counter(const char *name);
 
 /* Enters the time outside zones and computes shares. wall_ns: from the start of the
  * process to its end; when zones took longer (clocks, damage), they count. */

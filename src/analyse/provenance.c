@@ -148,8 +148,12 @@ static void add_monitors(struct report *r)
         add(r, m->gaps[i].metric, UNAVAILABLE, m->gaps[i].why, "");
     const bool cards = isfinite(report_gpu_busy_share(r));
     add(r, "gpu_busy_share", cards ? MEASURED : UNAVAILABLE,
-        cards ? "NVML: share of time in which any kernel ran, mean of the cards"
-              : "no NVIDIA card was watched",
+        !cards ? "no NVIDIA card was watched"
+        : r->phases.has_busy
+            ? "kernels, copies and fills of the imported trace, side by "
+              "side counted once, mean of the cards that had any"
+            : "NVML: share of time in which any kernel ran, mean of the "
+              "cards",
         cards && resolution ? resolution : "");
     const bool each = m->process_count > 0;
     add(r, "processes.cpu_s", each ? MEASURED : UNAVAILABLE,

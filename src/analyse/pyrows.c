@@ -58,11 +58,16 @@ size_t python_provenance(struct report *r, struct provenance *ret_rows, size_t r
         };
     ret_rows[n++] = (struct provenance){
         "phases.device_s", r->phases.has_device ? MEASURED : UNAVAILABLE,
-        r->phases.has_device
+        r->phases.has_busy
+            ? "kernels, copies and fills of the imported trace, each in the phase of the "
+              "host's call that launched it"
+        : r->phases.has_device
             ? "CUDA events recorded where phases begin and end, read later, never "
               "waited for; idle time of the device within a phase included"
             : "no phase of a torch program on a GPU was seen",
-        r->phases.has_device ? "0.5 µs" : ""
+        r->phases.has_busy     ? "the tool's"
+        : r->phases.has_device ? "0.5 µs"
+                               : ""
     };
     const bool counted = r->optimizer_steps > 0;
     ret_rows[n++] = (struct provenance){

@@ -153,7 +153,8 @@ static int add_run_values(struct report *r, const struct trace *trace)
     for (unsigned i = 0; rc == 0 && i < trace_value_count(trace); i++) {
         const struct trace_value *v = trace_value(trace, i);
         if (!v || v->kind == VALUE_ZONE ||
-            (v->kind == VALUE_COUNTER && phase_of_device_counter(v->name)))
+            (v->kind == VALUE_COUNTER &&
+             (phase_of_device_counter(v->name) || phase_is_busy_counter(v->name))))
             continue;
         rc = op_value_merge(v->kind == VALUE_METRIC ? &r->metrics : &r->counters,
                             &r->arena, v);
@@ -544,7 +545,12 @@ double report_gpu_busy_share(const struct report *report)
             sum += m->series[i].avg / 100;
             cards++;
         }
-    return cards ? sum / (double)cards : NAN;
+    if (cards)
+        return sum / (double)cards;
+    const double wall_s = report_duration_s(report);
+    return report->phases.has_busy && wall_s > 0
+               ? fmin(report->phases.busy_s / wall_s, 1)
+               : NAN;
 }
 
 double report_overhead_percent(const struct report *r)

@@ -9,27 +9,30 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/report_html.h"
 #include "cli/runs.h"
 #include "present/report/compare.h"
 
-enum compare_format { COMPARE_TEXT, COMPARE_JSON, COMPARE_CSV };
+enum compare_format { COMPARE_TEXT, COMPARE_JSON, COMPARE_CSV, COMPARE_HTML };
 
 struct compare_options {
     const char *output, *metric;
     int format;
-    bool json, full, no_color;
+    bool json, full, no_color, unredacted;
     uint64_t width;
 };
 
-static const char *const formats[] = {
-    [COMPARE_TEXT] = "text", [COMPARE_JSON] = "json", [COMPARE_CSV] = "csv", NULL
-};
+static const char *const formats[] = { [COMPARE_TEXT] = "text",
+                                       [COMPARE_JSON] = "json",
+                                       [COMPARE_CSV] = "csv",
+                                       [COMPARE_HTML] = "html",
+                                       NULL };
 
 #define FIELD(name) offsetof(struct compare_options, name)
 
 static const struct option options[] = {
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
-      .help = "text, json or csv", .choices = formats },
+      .help = "text, json, csv or html", .choices = formats },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
     { "output", 'o', OPTION_TEXT, FIELD(output), .value = "FILE",
       .help = "write to FILE" },
@@ -38,6 +41,9 @@ static const struct option options[] = {
     { "full", 0, OPTION_FLAG, FIELD(full), .help = "all rows, not just one screen" },
     { "width", 0, OPTION_COUNT, FIELD(width), .value = "N",
       .help = "columns, 60 to 200 (default: the terminal's)" },
+    { "unredacted", 0, OPTION_FLAG, FIELD(unredacted),
+      .help = "html: with home folders, names of people and machines, and what looks "
+              "like a secret" },
     { "no-color", 0, OPTION_FLAG, FIELD(no_color), .help = "no colour on a terminal" },
 };
 
@@ -53,43 +59,7 @@ static const struct command command = {
         "happened, not what would happen again: sonde check proves it.\n",
 };
 
-struct compared {
-    struct run *runs[COMPARE_RUNS];
-    struct report *reports[COMPARE_RUNS];
-    size_t count;
-};
-
-static void compared_release(struct compared *c)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        report_free(c->reports[i]);
-        run_free(c->runs[i]);
-    }
-}
-
-static bool open_one(struct compared *c, const char *ref)
-{
-    struct run *run;
-    if (!cli_run_open(ref, &run))
-        return false;
-    const size_t at = c->count++;
-    c->runs[at] = run;
-    c->reports[at] = NULL;
-    const int rc = report_build(run, &c->reports[at]);
-    if (rc < 0)
-        cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));
-    return rc == 0;
-}
-
-static bool open_all(struct compared *c, int argc, char **argv)
-{
-    if (argc == 1)
-        return open_one(c, "@1") && open_one(c, "@0");
-    for (int i = 1; i < argc; i++)
-        if (!open_one(c, argv[i]))
-            return false;
-    return true;
-}
+_Static_assert((int)COMPARE_RUNS <= (int)CLI_RUNS_MOST, "all of them are opened");
 
 static int print(const struct comparison *comparison, const struct compare_options *o,
                  FILE *out)
@@ -111,7 +81,7 @@ static int print(const struct comparison *comparison, const struct compare_optio
     return compare_text(comparison, &style, out);
 }
 
-static int compare_and_print(const struct compared *c, const struct compare_options *o)
+static int compare_and_print(const struct cli_runs *c, const struct compare_options *o)
 {
     struct comparison *comparison;
     struct output out;
@@ -132,8 +102,9 @@ static int compare_and_print(const struct compared *c, const struct compare_opti
 
 int cmd_compare(int argc, char **argv)
 {
+    static char before[] = "@1", last[] = "@0";
     struct compare_options o = { 0 };
-    struct compared c = { .count = 0 };
+    struct cli_runs c = { .count = 0 };
     int status;
     if (!options_parse(&command, &argc, argv, &o, &status))
         return status;
@@ -141,7 +112,13 @@ int cmd_compare(int argc, char **argv)
         return options_fail(&command, "one run alone cannot be compared: name another");
     if (argc > COMPARE_RUNS + 1)
         return options_fail(&command, "at most %d runs at a time", COMPARE_RUNS);
-    status = open_all(&c, argc, argv) ? compare_and_print(&c, &o) : CLI_FAILED;
-    compared_release(&c);
+    char *two[] = { argv[0], before, last, NULL };
+    char **named = argc == 1 ? two : argv;
+    const int count = argc == 1 ? 3 : argc;
+    if (o.format == COMPARE_HTML && !o.json)
+        return report_html(&command, count, named, o.output, !o.unredacted);
+    status = cli_runs_add_all(&c, count, named) ? compare_and_print(&c, &o)
+                                                : CLI_FAILED;
+    cli_runs_release(&c);
     return status;
 }

@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/runs.h"
 #include "present/export/export.h"
 #include "present/report/report.h"
@@ -186,59 +187,29 @@ static void say_what_was_written(const struct export_totals *t, const char *path
                   t->unreadable == 1 ? "" : "s", t->unreadable == 1 ? "was" : "were");
 }
 
-/* ---- Progress --------------------------------------------------------------------------- */
-
-struct progress {
-    bool shown;
-    int percent;
-    struct timespec start;
-};
-
-/* Not in the first half second: most exports are done by then. */
-static void show_progress(void *arg, double done)
-{
-    struct progress *p = arg;
-    struct timespec now;
-    const int percent = (int)(done * 100);
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    const double since = (double)(now.tv_sec - p->start.tv_sec) +
-                         (double)(now.tv_nsec - p->start.tv_nsec) / 1e9;
-    if (since < 0.5 || (p->shown && percent == p->percent))
-        return;
-    (void)fprintf(stderr, "\r\033[Kexporting: %d %%", percent);
-    (void)fflush(stderr);
-    p->shown = true;
-    p->percent = percent;
-}
-
-static void clear_progress(const struct progress *p)
-{
-    if (p->shown)
-        (void)fputs("\r\033[K", stderr);
-}
+/* ---- Writing ---------------------------------------------------------------------------- */
 
 static int write_timeline(const struct exporter *exporter, enum export_what what,
                           const struct run *run, const struct export_options *o)
 {
     static char buffer[1 << 18];
     struct export_totals totals = { 0 };
-    struct progress progress = { 0 };
+    struct progress progress;
     struct output out;
     if (!output_open(&out, o->output))
         return CLI_FAILED;
     (void)setvbuf(out.file, buffer, _IOFBF, sizeof buffer);
-    (void)clock_gettime(CLOCK_MONOTONIC, &progress.start);
+    progress_begin(&progress, "exporting", o->quiet || !out.path);
     const struct export_job job = {
         .run = run,
         .out = out.file,
         .what = what,
         .unredacted = o->unredacted,
-        .progress = out.path && !o->quiet && isatty(STDERR_FILENO) ? show_progress
-                                                                   : NULL,
+        .progress = progress_share,
         .progress_arg = &progress,
     };
     const int rc = exporter->write(&job, &totals);
-    clear_progress(&progress);
+    progress_end(&progress);
     if (rc == SONDE_E_BUSY || rc == SONDE_E_UNSUPPORTED) {
         cli_error("cannot export '%s' as %s: %s", run->dir, exporter->name,
                   rc == SONDE_E_BUSY
@@ -267,7 +238,7 @@ static int write_report(enum report_format format, const struct run *run,
     struct report *report = NULL;
     struct output out;
     int status = CLI_FAILED;
-    int rc = report_build(run, &report);
+    int rc = cli_report_build(run, &report);
     if (rc < 0) {
         cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));
     } else if (output_open(&out, o->output)) {

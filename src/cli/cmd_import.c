@@ -3,11 +3,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "import/import.h"
 #include "store/list.h"
 
@@ -54,18 +54,6 @@ static const struct command command = {
         "stacks. The result is a run: sonde report, compare, export … work on it.\n",
 };
 
-/* A line on the terminal, redrawn when a percent has passed. */
-static void show_progress(void *arg, double share)
-{
-    int *shown = arg;
-    const int percent = (int)(share * 100);
-    if (percent == *shown)
-        return;
-    *shown = percent;
-    (void)fprintf(stderr, "\rreading … %3d %%", percent);
-    (void)fflush(stderr);
-}
-
 static void tell(const struct import_result *r, const char *path, bool quiet)
 {
     if (quiet) {
@@ -85,8 +73,7 @@ static void tell(const struct import_result *r, const char *path, bool quiet)
 
 static bool import_one(const char *path, const struct import_arguments *a)
 {
-    int shown = -1;
-    const bool terminal = !a->quiet && isatty(STDERR_FILENO);
+    struct progress progress;
     const struct import_options o = {
         .kind = (enum import_kind)a->format,
         .sonde_dir = store_directory(),
@@ -95,13 +82,13 @@ static bool import_one(const char *path, const struct import_arguments *a)
         .tags = a->tags.items,
         .tag_count = a->tags.count,
         .rate_hz = (double)a->rate,
-        .progress = terminal ? show_progress : NULL,
-        .progress_arg = &shown,
+        .progress = progress_share,
+        .progress_arg = &progress,
     };
     struct import_result result;
+    progress_begin(&progress, "reading", a->quiet);
     const int rc = import_file(path, &o, &result);
-    if (terminal && shown >= 0)
-        (void)fprintf(stderr, "\r\033[K");
+    progress_end(&progress);
     if (rc == 0)
         tell(&result, path, a->quiet);
     else if (result.problem[0])

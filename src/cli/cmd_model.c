@@ -337,6 +337,15 @@ static bool run(const struct model_options *o, int profile, struct work *w)
     return true;
 }
 
+static int profile_factory(const struct model_options *o, const char *name, char **kept)
+{
+    if (o->dataset)
+        return options_fail(&command, "--dataset is for the built-in models: let "
+                                      "FACTORY return (module, inputs) instead");
+    return modelargs_plausible(&command, &o->model) ? modelpy_run(name, kept)
+                                                    : CLI_FAILED;
+}
+
 /* `kept`: the words as they were given, for a model in Python. */
 static int profile_model(int argc, char **argv, char **kept)
 {
@@ -353,8 +362,10 @@ static int profile_model(int argc, char **argv, char **kept)
     if (o.runs == 0)
         return options_fail(&command, "--num-runs must be 1 or more");
     const char *name = o.name ? o.name : "graph_transformer";
+    if (!output_possible(o.output))
+        return CLI_FAILED;
     if (strstr(name, ".py"))
-        return modelpy_run(name, kept);
+        return profile_factory(&o, name, kept);
     struct work *w = calloc(1, sizeof *w);
     struct output out;
     status = CLI_FAILED;

@@ -46,31 +46,7 @@ static const struct command command = {
 
 extern char **environ;
 
-struct runs {
-    struct run *runs[PLOT_RUNS_MOST];
-    struct report *reports[PLOT_RUNS_MOST];
-    size_t count;
-};
-
-static bool open_one(struct runs *r, const char *ref)
-{
-    const size_t i = r->count;
-    if (!cli_run_open(ref, &r->runs[i]))
-        return false;
-    r->count++;
-    const int rc = report_build(r->runs[i], &r->reports[i]);
-    if (rc < 0)
-        cli_error("cannot analyse the run '%s': %s", r->runs[i]->dir, error_text(rc));
-    return rc == 0;
-}
-
-static void close_all(struct runs *r)
-{
-    for (size_t i = 0; i < r->count; i++) {
-        report_free(r->reports[i]);
-        run_free(r->runs[i]);
-    }
-}
+_Static_assert((int)PLOT_RUNS_MOST <= (int)CLI_RUNS_MOST, "all of them are opened");
 
 static bool is_png(const char *path)
 {
@@ -102,7 +78,7 @@ static int convert(const char *svg, const char *png, uint64_t width)
 }
 
 /* In memory first: a run may have nothing for this picture. */
-static int draw(const struct plot *plot, const struct runs *r, char **ret_text,
+static int draw(const struct plot *plot, const struct cli_runs *r, char **ret_text,
                 size_t *ret_len)
 {
     FILE *memory = open_memstream(ret_text, ret_len);
@@ -113,7 +89,8 @@ static int draw(const struct plot *plot, const struct runs *r, char **ret_text,
     return fclose(memory) == 0 ? rc : -ENOMEM;
 }
 
-static int write_svg(const struct plot *plot, const struct runs *r, const char *path)
+static int write_svg(const struct plot *plot, const struct cli_runs *r,
+                     const char *path)
 {
     struct output out;
     char *text = NULL;
@@ -134,8 +111,8 @@ static int write_svg(const struct plot *plot, const struct runs *r, const char *
     return status;
 }
 
-static int write_png(const struct plot *plot, const struct runs *r, const char *path,
-                     uint64_t width)
+static int write_png(const struct plot *plot, const struct cli_runs *r,
+                     const char *path, uint64_t width)
 {
     struct buf svg = BUF_INIT;
     buf_printf(&svg, "%s.svg", path);
@@ -172,7 +149,7 @@ static int unknown_kind(const char *name)
 int cmd_plot(int argc, char **argv)
 {
     struct plot_options o = { .kind = "times", .width = 1920 };
-    struct runs r = { .count = 0 };
+    struct cli_runs r = { .count = 0 };
     int status;
     if (!options_parse(&command, &argc, argv, &o, &status))
         return status;
@@ -186,13 +163,10 @@ int cmd_plot(int argc, char **argv)
         return options_fail(&command, "give -o FILE.svg or -o FILE.png");
     if (o.width < 100 || o.width > 20000)
         return options_fail(&command, "--width wants 100 to 20,000 pixels");
-    bool good = argc > 1 || open_one(&r, NULL);
-    for (int i = 1; good && i < argc; i++)
-        good = open_one(&r, argv[i]);
     status = CLI_FAILED;
-    if (good)
+    if (cli_runs_add_all(&r, argc, argv))
         status = is_png(o.output) ? write_png(plot, &r, o.output, o.width)
                                   : write_svg(plot, &r, o.output);
-    close_all(&r);
+    cli_runs_release(&r);
     return status;
 }

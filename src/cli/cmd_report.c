@@ -145,7 +145,7 @@ int cmd_report(int argc, char **argv)
 
     status = CLI_FAILED;
     struct output out;
-    int rc = report_build(run, &report);
+    int rc = cli_report_build(run, &report);
     if (rc == 0)
         rc = report_diagnose(report, &thresholds);
     if (rc == 0) {

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/keep.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "store/list.h"
 #include "store/retain.h"
 #include "store/run.h"
@@ -137,13 +138,22 @@ static int repair(void)
     return rc < 0 ? CLI_FAILED : CLI_GOOD;
 }
 
+static int verify_shown(struct store *store, struct buf *ret_problems)
+{
+    struct progress progress;
+    progress_begin(&progress, "verifying the store", false);
+    const int rc = store_verify(store, ret_problems);
+    progress_end(&progress);
+    return rc;
+}
+
 static int verify(const struct store_options *o)
 {
     struct buf problems = BUF_INIT, why = BUF_INIT;
     struct store *store = NULL;
     int rc = store_open(store_directory(), 0, &store, &why);
     if (rc == 0)
-        rc = store_verify(store, &problems);
+        rc = verify_shown(store, &problems);
     store_close(store);
     int status = CLI_NO;
     if (rc == 0) {

@@ -114,8 +114,10 @@ static void put_power(struct page *p, const struct gate_report *g)
         if (r->exact || isnan(r->smallest))
             continue;
         page_label(p, "COULD SEE");
-        page_printf(p, "%s: a slowdown of %.1f %% or more (%.1f %% confidence)\n",
-                    g->metrics[i].name, 100 * r->smallest, 100 * r->confidence);
+        page_printf(
+            p, "%s: %s of %.1f %% or more (%.1f %% confidence)\n", g->metrics[i].name,
+            is_seconds(g->metrics[i].name) ? "a slowdown" : "a change for the worse",
+            100 * r->smallest, 100 * r->confidence);
     }
 }
 

@@ -100,6 +100,10 @@ void modelargs_spell(int argc, char **argv);
 bool modelargs_config(const struct command *command, const struct model_args *args,
                       enum family family, struct model_config *ret_config);
 
+/* For models whose other sizes we do not know: whatever was given is 1 or more, and the
+ * optimizer is one. False: the error was printed. */
+bool modelargs_plausible(const struct command *command, const struct model_args *args);
+
 /* The optimizer, or −1 after an error was printed. */
 int modelargs_optimizer(const struct command *command, const struct model_args *args);
 

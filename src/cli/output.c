@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,6 +36,30 @@ static bool is_special(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
+/* What an interrupt leaves behind must not look like an answer: the file beside is taken
+ * away, then the signal does what it would have done. One at a time is enough: verbs write
+ * one file. */
+static const char *volatile unfinished;
+
+static void on_interrupt(int number)
+{
+    const char *path = unfinished;
+    if (path)
+        (void)unlink(path);
+    (void)raise(number); /* SA_RESETHAND: now it ends the process */
+}
+
+static void watch_interrupts(const char *temporary)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction before, ours = { .sa_handler = on_interrupt,
+                                      .sa_flags = (int)(SA_RESETHAND | SA_NODEFER) };
+    unfinished = temporary;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            (void)sigaction(numbers[i], &ours, NULL);
+}
+
 static int open_file(struct output *out)
 {
     if (is_special(out->path)) {
@@ -47,12 +72,14 @@ static int open_file(struct output *out)
     const int fd = mkostemp(out->temporary, O_CLOEXEC); /* mode 0600 */
     if (fd < 0)
         return -errno;
+    watch_interrupts(out->temporary);
     out->file = fdopen(fd, "w");
     if (out->file)
         return 0;
     const int rc = -errno;
     (void)close(fd);
     (void)unlink(out->temporary);
+    unfinished = NULL;
     return rc;
 }
 
@@ -73,6 +100,19 @@ bool output_open(struct output *ret_output, const char *path)
     return true;
 }
 
+bool output_possible(const char *path)
+{
+    struct stat st;
+    struct output out;
+    /* Pipes and devices are left alone: opening one may wait for its other end. */
+    if (path && stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return true;
+    if (!output_open(&out, path))
+        return false;
+    output_cancel(&out);
+    return true;
+}
+
 static int finish_file(struct output *out, int rc)
 {
     if (rc == 0 && fflush(out->file) != 0)
@@ -85,6 +125,8 @@ static int finish_file(struct output *out, int rc)
         rc = -errno;
     if (out->temporary && rc < 0)
         (void)unlink(out->temporary);
+    if (out->temporary && unfinished == out->temporary)
+        unfinished = NULL;
     free(out->temporary);
     return rc;
 }

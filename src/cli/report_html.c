@@ -14,11 +14,7 @@
 /* Beyond, operations are summed up: a page has no use for more. */
 enum { OPERATIONS_MOST = 600, DEPTH_MOST = 48 };
 
-struct runs {
-    struct run *runs[HTML_RUNS_MOST];
-    struct report *reports[HTML_RUNS_MOST];
-    size_t count;
-};
+_Static_assert((int)HTML_RUNS_MOST <= (int)CLI_RUNS_MOST, "all of them are opened");
 
 static int put_report(const struct report *report, struct json_writer *w)
 {
@@ -28,40 +24,12 @@ static int put_report(const struct report *report, struct json_writer *w)
     return report_json_value(report, &style, w);
 }
 
-static bool open_one(struct runs *r, const char *ref)
-{
-    const size_t i = r->count;
-    if (!cli_run_open(ref, &r->runs[i]))
-        return false;
-    r->count++;
-    const int rc = report_build(r->runs[i], &r->reports[i]);
-    if (rc < 0)
-        cli_error("cannot analyse the run '%s': %s", r->runs[i]->dir, error_text(rc));
-    return rc == 0;
-}
-
-static bool open_all(struct runs *r, int argc, char **argv)
-{
-    bool good = argc > 1 || open_one(r, NULL);
-    for (int i = 1; good && i < argc; i++)
-        good = open_one(r, argv[i]);
-    return good;
-}
-
-static void close_all(struct runs *r)
-{
-    for (size_t i = 0; i < r->count; i++) {
-        report_free(r->reports[i]);
-        run_free(r->runs[i]);
-    }
-}
-
 int report_html(const struct command *command, int argc, char **argv,
                 const char *output, bool hide)
 {
     static char buffer[1 << 18];
     const struct html_options options = { .put_report = put_report, .hide = hide };
-    struct runs r = { .count = 0 };
+    struct cli_runs r = { .count = 0 };
     struct output out;
     int status = CLI_FAILED;
     if (argc - 1 > HTML_RUNS_MOST)
@@ -69,13 +37,13 @@ int report_html(const struct command *command, int argc, char **argv,
                             HTML_RUNS_MOST, argc - 1);
     if (!output && isatty(STDOUT_FILENO))
         return options_fail(command, "a page is for a browser: give -o FILE.html");
-    if (open_all(&r, argc, argv) && output_open(&out, output)) {
+    if (cli_runs_add_all(&r, argc, argv) && output_open(&out, output)) {
         (void)setvbuf(out.file, buffer, _IOFBF, sizeof buffer);
         const int rc = html_write((const struct report *const *)r.reports, r.count,
                                   &options, out.file);
         if (output_close(&out, rc, "the report"))
             status = CLI_GOOD;
     }
-    close_all(&r);
+    cli_runs_release(&r);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "launch/adopt.h"
 #include "store/list.h"
 
@@ -30,6 +31,46 @@ bool cli_run_open(const char *ref, struct run **ret_run)
     buf_release(&path);
     buf_release(&note);
     return rc == 0;
+}
+
+int cli_report_build(const struct run *run, struct report **ret_report)
+{
+    struct progress progress;
+    progress_begin(&progress, "analysing", false);
+    const int rc = report_build(run, ret_report);
+    progress_end(&progress);
+    return rc;
+}
+
+bool cli_runs_add(struct cli_runs *runs, const char *ref)
+{
+    const size_t i = runs->count;
+    if (i == CLI_RUNS_MOST || !cli_run_open(ref, &runs->runs[i]))
+        return false;
+    runs->count++;
+    runs->reports[i] = NULL;
+    const int rc = cli_report_build(runs->runs[i], &runs->reports[i]);
+    if (rc < 0)
+        cli_error("cannot analyse the run '%s': %s", runs->runs[i]->dir,
+                  error_text(rc));
+    return rc == 0;
+}
+
+bool cli_runs_add_all(struct cli_runs *runs, int argc, char **argv)
+{
+    bool good = argc > 1 || cli_runs_add(runs, NULL);
+    for (int i = 1; good && i < argc; i++)
+        good = cli_runs_add(runs, argv[i]);
+    return good;
+}
+
+void cli_runs_release(struct cli_runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        report_free(runs->reports[i]);
+        run_free(runs->runs[i]);
+    }
+    runs->count = 0;
 }
 
 bool cli_run_argument(const struct command *command, int argc, char **argv,

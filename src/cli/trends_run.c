@@ -37,31 +37,28 @@ static struct bounds bounds_of(const struct series_view *s)
 
 static int put_summary(void *arg, const struct series_view *s)
 {
-    struct page *p = arg;
+    struct buf *out = arg;
     char points[HUMAN_LEN];
     const struct bounds b = bounds_of(s);
     struct buf name = BUF_INIT;
     clean_text(&name, s->name, 40);
-    page_label(p, "series");
-    page_printf(p, "%s: %s point%s", name.data, human_count(points, s->count),
-                s->count == 1 ? "" : "s");
+    buf_printf(out, "%s: %s point%s", name.data, human_count(points, s->count),
+               s->count == 1 ? "" : "s");
     if (b.numbers == 1)
-        page_printf(p, ", step %.0f: %.6g", s->steps[b.first], s->values[b.first]);
+        buf_printf(out, ", step %.0f: %.6g", s->steps[b.first], s->values[b.first]);
     else if (b.numbers)
-        page_printf(p, ", step %.0f to %.0f: %.6g → %.6g, least %.6g, most %.6g",
-                    s->steps[b.first], s->steps[b.last], s->values[b.first],
-                    s->values[b.last], s->values[b.least], s->values[b.most]);
-    page_puts(p, PLAIN, "\n");
+        buf_printf(out, ", step %.0f to %.0f: %.6g → %.6g, least %.6g, most %.6g",
+                   s->steps[b.first], s->steps[b.last], s->values[b.first],
+                   s->values[b.last], s->values[b.least], s->values[b.most]);
+    buf_putc(out, '\n');
     buf_release(&name);
     return 0;
 }
 
-void series_summary(struct page *page, const char *json, size_t len)
+void series_summary(struct buf *out, const char *json, size_t len)
 {
-    if (series_each(json, len, put_summary, page) < 0) {
-        page_label(page, "series");
-        page_puts(page, PLAIN, "cannot be read\n");
-    }
+    if (series_each(json, len, put_summary, out) < 0)
+        buf_puts(out, "cannot be read\n");
 }
 
 struct printing {
@@ -85,7 +82,11 @@ static void put_text(struct page *p, const struct series_view *s,
                      const struct trends_course *c)
 {
     const struct bounds b = bounds_of(s);
-    (void)put_summary(p, s);
+    struct buf line = BUF_INIT;
+    (void)put_summary(&line, s);
+    page_label(p, "series");
+    page_puts(p, PLAIN, line.data);
+    buf_release(&line);
     if (b.numbers < 2)
         return;
     page_label(p, "");
@@ -174,11 +175,17 @@ static int print_one(void *arg, const struct series_view *s)
     return 0;
 }
 
-static int print_json(struct printing *p, const struct experiment *e, FILE *out)
+static int each_series(struct printing *p, const struct experiment *e)
+{
+    return e->series ? series_each(e->series, e->series_len, print_one, p) : 0;
+}
+
+static int print_json(const char *metric, const struct experiment *e, FILE *out,
+                      size_t *ret_shown)
 {
     struct json_writer w;
+    struct printing p = { .metric = metric, .json = &w };
     json_init_file(&w, out, JSON_STYLE_PRETTY);
-    p->json = &w;
     json_object_begin(&w);
     json_key(&w, "schema");
     json_put_string(&w, "sonde.trends.run/1");
@@ -186,42 +193,46 @@ static int print_json(struct printing *p, const struct experiment *e, FILE *out)
     json_put_string(&w, e->id);
     json_key(&w, "series");
     json_array_begin(&w);
-    int rc = e->series ? series_each(e->series, e->series_len, print_one, p) : 0;
+    const int rc = each_series(&p, e);
     json_array_end(&w);
     json_object_end(&w);
     json_newline(&w);
     const int ended = json_finish(&w);
+    *ret_shown = p.shown;
     return rc < 0 ? rc : ended;
 }
 
-static int print_text(struct printing *p, const struct experiment *e, FILE *out)
+static int print_text(const char *metric, const struct experiment *e, FILE *out,
+                      size_t *ret_shown)
 {
     struct report_style style = { 0 };
     struct page page;
+    struct printing p = { .metric = metric, .page = &page };
     report_style_detect(&style, STDOUT_FILENO);
     page_init(&page, 120, false, style.unicode);
-    p->page = &page;
     page_label(&page, "run");
     page_printf(&page, "%s\n", e->id);
-    int rc = e->series ? series_each(e->series, e->series_len, print_one, p) : 0;
-    if (rc == 0 && p->shown)
+    int rc = each_series(&p, e);
+    if (rc == 0 && p.shown)
         rc = page_flush(&page, out);
     page_release(&page);
+    *ret_shown = p.shown;
     return rc;
 }
 
 int trends_of_run(const struct experiment *e, const char *metric, bool json, FILE *out)
 {
-    struct printing p = { .metric = metric };
-    const int rc = json ? print_json(&p, e, out) : print_text(&p, e, out);
+    size_t shown = 0;
+    const int rc = json ? print_json(metric, e, out, &shown)
+                        : print_text(metric, e, out, &shown);
     if (rc < 0) {
         cli_error("cannot read the series of %s: %s", e->id, error_text(rc));
         return CLI_FAILED;
     }
-    if (p.shown == 0 && metric && e->series)
+    if (shown == 0 && metric && e->series)
         cli_error("run %s has no series '%s'", e->id, metric);
-    else if (p.shown == 0)
+    else if (shown == 0)
         cli_error("run %s has no series (sonde_metric, sonde.metric, sonde log)",
                   e->id);
-    return p.shown ? CLI_GOOD : CLI_NO;
+    return shown ? CLI_GOOD : CLI_NO;
 }

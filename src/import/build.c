@@ -13,6 +13,7 @@
 #include <sonde/sonde.h>
 
 #include "base/error.h"
+#include "import/device.h"
 #include "import/torch.h"
 #include "trace/format.h"
 #include "trace/packwriter.h"
@@ -22,10 +23,11 @@ enum { DEPTH = 1000, NO_LANE = UINT32_MAX, FIRST_PID = 1000000 };
 struct build {
     struct events *e;
     const char *dir;
-    int64_t first_ns; /* of all, before base_ns */
-    uint32_t *sites;  /* of the process being written, by name: with its phase, and
+    int64_t first_ns, last_ns; /* of all, before base_ns */
+    uint32_t *sites; /* of the process being written, by name: with its phase, and
                          without; 0 not yet */
     struct packwriter *w;
+    struct device_time device;
     uint64_t steps;
 };
 
@@ -80,7 +82,7 @@ static void open_zone(struct walk *w, const struct event *x, int64_t end_ns)
 {
     const struct event_name *n = &w->b->e->names[x->name];
     const bool around = w->depth && w->open[w->depth - 1].in_phase;
-    const bool own = n->phase && !(n->is_weak && around);
+    const bool own = torch_phase_counts(n, around);
     const unsigned site = site_of(w->b, x->name, own);
     if (w->depth == DEPTH) {
         w->b->e->left_out++;
@@ -243,6 +245,27 @@ static int write_lanes(struct build *b, size_t process, size_t main)
     return rc;
 }
 
+static void put_counter(struct build *b, const char *name, double value, uint64_t ns)
+{
+    const struct packwriter_site site = { .name = name, .category = "device" };
+    packwriter_value(b->w, 0, packwriter_site(b->w, &site), VALUE_COUNTER, value, ns);
+}
+
+/* Under the names of analyse/phases.h, on the main thread, when all is over. */
+static void write_device_time(struct build *b)
+{
+    const uint64_t ns = at_ns(b, b->last_ns);
+    char name[64];
+    if (!b->device.known)
+        return;
+    for (int p = 1; p < SONDE_PHASE_COUNT; p++) {
+        (void)snprintf(name, sizeof name, "device_s:%s", sonde_phase_name(p));
+        if (b->device.phase_s[p] > 0)
+            put_counter(b, name, b->device.phase_s[p], ns);
+    }
+    put_counter(b, "device_busy_s", b->device.busy_s, ns);
+}
+
 static int write_process(struct build *b, size_t process, size_t main, bool is_main)
 {
     struct event_process *p = &b->e->processes[process];
@@ -266,6 +289,8 @@ static int write_process(struct build *b, size_t process, size_t main, bool is_m
         return rc;
     memset(b->sites, 0, 2 * EVENT_NAMES * sizeof *b->sites);
     rc = write_lanes(b, process, main);
+    if (rc == 0 && is_main)
+        write_device_time(b);
     if (rc == 0)
         return packwriter_finish(b->w);
     packwriter_discard(b->w);
@@ -322,6 +347,8 @@ int build_traces(struct events *e, const char *dir, struct built *ret_built)
     int64_t first, last;
     events_sort(e);
     int rc = e->is_torch ? torch_add_backward(e) : 0;
+    if (rc == 0)
+        rc = device_time_read(e, &b.device);
     b.sites = calloc(2 * EVENT_NAMES, sizeof *b.sites);
     if (!b.sites || rc < 0) {
         free(b.sites);
@@ -329,6 +356,7 @@ int build_traces(struct events *e, const char *dir, struct built *ret_built)
     }
     span_of(e, &first, &last);
     settle_base(&b, first);
+    b.last_ns = last;
     const size_t main_process = main_process_of(e);
     for (size_t i = 0; rc == 0 && i < e->process_count; i++) {
         const size_t lane = main_lane_of(e, i);

@@ -15,7 +15,7 @@
 #include "base/jsonpull.h"
 #include "import/torch.h"
 
-enum { NAME_LEN = 512, WORD_LEN = 104 };
+enum { NAME_LEN = 512, WORD_LEN = 104, CARDS_MAX = 1024 };
 
 struct fields {
     char ph;
@@ -23,7 +23,8 @@ struct fields {
     char arg_name[NAME_LEN]; /* args.name of metadata */
     double ts_us, dur_us;
     bool has_ts, has_dur;
-    double value; /* first number in args, of counters */
+    uint32_t correlation; /* of a launch and what it launched; 0 none */
+    double value;         /* first number in args, of counters */
     char value_name[WORD_LEN];
 };
 
@@ -56,6 +57,8 @@ static int read_args(struct chrome *c, enum json_token token)
         token = jsonpull_next(p);
         if (token == JSON_STRING && strcmp(key, "name") == 0)
             copy(c->f.arg_name, sizeof c->f.arg_name, p->text, p->text_len);
+        else if (token == JSON_NUMBER && strcmp(key, "correlation") == 0)
+            c->f.correlation = (uint32_t)strtoul(p->text, NULL, 10);
         else if (token == JSON_NUMBER && isnan(c->f.value)) {
             c->f.value = jsonpull_number(p);
             copy(c->f.value_name, sizeof c->f.value_name, key, strlen(key));
@@ -148,6 +151,8 @@ static int keep_event(struct chrome *c)
         take_metadata(c);
         return 0;
     }
+    if (torch_is_bookkeeping(f->name, f->cat))
+        return 0;
     const int kind = kind_of(f);
     const bool step = kind == EVENT_ZONE && torch_is_step(f->name);
     if (step)
@@ -160,6 +165,7 @@ static int keep_event(struct chrome *c)
     }
     struct event event = { .ts_ns = to_ns(f->ts_us),
                            .name = (uint32_t)name,
+                           .correlation = f->correlation,
                            .lane = (uint16_t)lane,
                            .kind = (uint8_t)kind };
     if (kind == EVENT_COUNTER)
@@ -185,6 +191,7 @@ static int read_event(struct chrome *c)
     f->ph = 0;
     f->name[0] = f->cat[0] = f->pid[0] = f->tid[0] = f->arg_name[0] = '\0';
     f->has_ts = f->has_dur = false;
+    f->correlation = 0;
     f->value = NAN;
     while ((token = jsonpull_next(p)) == JSON_KEY) {
         char key[WORD_LEN];
@@ -223,7 +230,7 @@ static int read_devices(struct chrome *c, enum json_token token)
         return jsonpull_skip(p, token) ? 0 : p->error;
     const unsigned outside = p->depth - 1;
     while (p->depth > outside && (token = jsonpull_next(p)) > JSON_END) {
-        if (token == JSON_OBJECT)
+        if (token == JSON_OBJECT && c->e->devices < CARDS_MAX)
             c->e->devices++;
         if (token != JSON_KEY || strcmp(p->text, "name") != 0)
             continue;

@@ -35,9 +35,11 @@ struct event {
         double value;
     };
     uint32_t name, order; /* order: as it came, for events of one instant */
+    uint32_t correlation; /* of a launch and what it launched; 0 none */
     uint16_t lane;
     uint8_t kind;
 };
+_Static_assert(sizeof(struct event) == 32, "there are millions");
 
 struct event_name {
     const char *text, *category, *file;

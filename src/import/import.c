@@ -110,8 +110,6 @@ static void add_notes(const struct job *j, struct runfile *f, const char *path)
     if (j->result.kind == IMPORT_FOLDED)
         runfile_note(f, "times are samples at %g per second",
                      j->o->rate_hz > 0 ? j->o->rate_hz : (double)DEFAULT_HZ);
-    if (j->events.device[0])
-        runfile_note(f, "%d × %s", j->events.devices, j->events.device);
 }
 
 static int write_runfile(const struct job *j, const char *path)
@@ -137,6 +135,8 @@ static int write_runfile(const struct job *j, const char *path)
         .redact = true,
         .attached = true, /* a look at a program whose end we did not see */
         .imported = true,
+        .gpu = j->events.device,
+        .gpus = j->events.device[0] ? j->events.devices : 0,
     };
     memcpy(f.id, j->dir.id, sizeof f.id);
     add_notes(j, &f, path);

@@ -9,6 +9,7 @@
  */
 #include "import/torch.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,14 @@ static bool begins(const char *text, const char *with)
 bool torch_is_step(const char *name)
 {
     return begins(name, "ProfilerStep#");
+}
+
+bool torch_is_bookkeeping(const char *name, const char *category)
+{
+    return strcmp(category, "gpu_user_annotation") == 0 ||
+           (strcmp(category, "Trace") == 0 && begins(name, "PyTorch Profiler")) ||
+           begins(name, "Iteration Start: PyTorch Profiler") ||
+           strcmp(name, "Record Window End") == 0;
 }
 
 /* The first rule that fits wins. `category` NULL: any. */
@@ -68,22 +77,51 @@ static bool fits(size_t rule, const struct event_name *n)
 
 static bool is_device_category(const char *category)
 {
-    static const char *const names[] = {
-        "kernel", "gpu_memcpy", "gpu_memset",         "Kernel",
-        "Memcpy", "Memset",     "gpu_user_annotation"
-    };
+    static const char *const names[] = { "kernel", "gpu_memcpy", "gpu_memset",
+                                         "Kernel", "Memcpy",     "Memset" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(category, names[i]) == 0)
             return true;
     return false;
 }
 
-/* Phases people gave their own annotations: "forward", "data_loading" … */
+/* The letters of a name as our own names are written, without what people put around
+ * them: "## Forward pass ##" is "forward_pass". "" when it is too long for one. */
+static void plain_name(const char *text, char *to, size_t cap)
+{
+    while (*text && !isalnum((unsigned char)*text))
+        text++;
+    size_t len = strlen(text);
+    while (len > 0 && !isalnum((unsigned char)text[len - 1]))
+        len--;
+    if (len >= cap)
+        len = 0;
+    for (size_t i = 0; i < len; i++)
+        to[i] = isalnum((unsigned char)text[i]) ? (char)tolower((unsigned char)text[i])
+                                                : '_';
+    to[len] = '\0';
+}
+
+/* Phases people gave their own annotations: "forward", "## backward ##" … */
 static int phase_by_name(const char *text)
 {
+    static const struct {
+        const char *name;
+        int phase;
+    } others[] = {
+        { "forward_pass", SONDE_FORWARD },     { "fwd", SONDE_FORWARD },
+        { "backward_pass", SONDE_BACKWARD },   { "bwd", SONDE_BACKWARD },
+        { "optimizer_step", SONDE_OPTIMIZER }, { "data_load", SONDE_DATA_LOADING },
+        { "dataloader", SONDE_DATA_LOADING },
+    };
+    char plain[32];
+    plain_name(text, plain, sizeof plain);
     for (int phase = 1; phase < SONDE_PHASE_COUNT; phase++)
-        if (strcmp(text, sonde_phase_name(phase)) == 0)
+        if (strcmp(plain, sonde_phase_name(phase)) == 0)
             return phase;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(plain, others[i].name) == 0)
+            return others[i].phase;
     return SONDE_NO_PHASE;
 }
 
@@ -97,8 +135,10 @@ void torch_classify(struct event_name *n)
     for (size_t i = 0; !n->phase && i < sizeof rules / sizeof *rules; i++)
         if (fits(i, n)) {
             n->phase = rules[i].phase;
-            /* Operators serve every phase; outside of all others they are the model's. */
-            n->is_weak = begins(n->text, "aten::") && n->phase != SONDE_SYNC;
+            /* Operators serve every phase; outside of all others they are the model's.
+             * So does item(): on a tensor of the host, as optimizers count steps, it
+             * waits for nobody; where it does, cudaStreamSynchronize is inside. */
+            n->is_weak = begins(n->text, "aten::");
         }
     if (n->is_device && n->phase == SONDE_FORWARD)
         n->phase = SONDE_NO_PHASE; /* a kernel's phase is that of who launched it */

@@ -7,6 +7,16 @@
 /* Sets phase and flags from text and category. */
 void torch_classify(struct event_name *name);
 
+/* Whether the name decides the phase of its zone: a guess gives way to the phase around. */
+static inline bool torch_phase_counts(const struct event_name *n, int around)
+{
+    return n->phase && !(n->is_weak && around);
+}
+
+/* What the profiler says of itself: its window, its span, and the shadows that
+ * annotations of the host throw on a card. None of it is work. */
+bool torch_is_bookkeeping(const char *name, const char *category);
+
 /* "ProfilerStep#17". */
 bool torch_is_step(const char *name);
 

@@ -208,6 +208,8 @@ static void put_surroundings(struct json_writer *w, const struct runfile *f)
     json_put_fixed(w, f->machine.memory_mb, 1);
     json_key(w, "gpus");
     json_array_begin(w);
+    for (int i = 0; f->gpu && i < f->gpus; i++)
+        json_put_string(w, f->gpu);
     json_array_end(w);
     json_object_end(w);
 

@@ -74,8 +74,10 @@ struct runfile {
     bool no_energy, grid_given;
     double grid_g_per_kwh; /* when given */
     bool lossy, redact;
-    bool attached; /* to a program that ran already: its end is not ours to see */
-    bool imported; /* made of another tool's file */
+    bool attached;   /* to a program that ran already: its end is not ours to see */
+    bool imported;   /* made of another tool's file */
+    const char *gpu; /* what the cards are called, where they are known … */
+    int gpus;        /* … and how many there are */
     char *notes[RUNFILE_NOTES]; /* owned */
     size_t note_count;
 };

@@ -82,6 +82,34 @@ def test_no_line_is_wider_than_asked(store, width):
     assert all(len(line) <= width for line in text.stdout.splitlines())
 
 
+def test_flops_where_the_program_told_them(tmp_path):
+    for name, flops in (("small", "2e9"), ("large", "6e9"), ("silent", None)):
+        told = ["--param", f"flops_per_step={flops}"] if flops else []
+        sonde("run", "-q", "--name", name, *told, "--", SONDE, "demo", "--train", "--steps", 5,
+              cwd=tmp_path)
+    found = rows(compare(tmp_path, "small", "large"), "summary")
+    assert [c["value"] for c in found["FLOPs per step"]] == [2e9, 6e9]
+    assert found["FLOPs per step"][1]["ratio"] == pytest.approx(3)
+    text = sonde("compare", "small", "large", cwd=tmp_path).stdout
+    assert any(l.split()[:3] == ["FLOPs", "per", "step"] and "2 G" in l and "6 G" in l
+               for l in text.splitlines())
+    table = sonde("compare", "small", "large", "--format", "csv", cwd=tmp_path).stdout
+    assert '"FLOPs per step","flop"' in table
+    mixed = rows(compare(tmp_path, "small", "silent"), "summary")["FLOPs per step"]
+    assert mixed[1] == {"value": None, "ratio": None, "low": None, "high": None}
+    assert "FLOPs per step" not in rows(compare(tmp_path, "silent", "silent"), "summary")
+
+
+def test_a_page_compares_them_too(store, tmp_path):
+    page = tmp_path / "both.html"
+    sonde("compare", "one", "two", "--format", "html", "-o", page, cwd=store)
+    told = tmp_path / "told.html"
+    sonde("report", "one", "two", "--format", "html", "-o", told, cwd=store)
+    assert page.read_bytes() == told.read_bytes()
+    sonde("compare", "--format", "html", "-o", page, cwd=store)  # the last two
+    assert page.stat().st_size > 100000
+
+
 def test_without_names_the_last_two_are_compared(store):
     found = compare(store)
     assert [r["name"] for r in found["runs"]] == ["two", "again"]

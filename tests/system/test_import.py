@@ -5,6 +5,7 @@ import cProfile
 import gzip
 import json
 import marshal
+import pathlib
 import pstats
 import subprocess
 import sys
@@ -24,6 +25,10 @@ def imported(tmp_path, file, *options):
 
 def operations(answer):
     return {tuple(o["path"]): o for o in answer["operations"]}
+
+
+def phase_of(answer, name):
+    return next(p for p in answer["phases"] if p["phase"] == name)
 
 
 def phase(answer, name):
@@ -83,6 +88,75 @@ def test_phases_steps_and_kernels_of_a_kineto_trace(tmp_path, packed):
     assert kernel["total_s"] == pytest.approx(STEPS * 1.2e-3, rel=1e-6)
     assert {p["role"] for p in answer["processes"]} == {"main", "gpu 0"}
     assert answer["run"]["started"].startswith("2023-11-14T22:13:20")
+
+
+H200 = pathlib.Path(__file__).parent / "data" / "h200-adamw.pt.trace.json.gz"
+
+
+@pytest.fixture(scope="module")
+def h200(tmp_path_factory):
+    """Four steps torch 2.11 traced on an H200 (two loader workers, AdamW, annotations of the
+    program's own), thinned to what carries time: the file, and the report of it."""
+    place = tmp_path_factory.mktemp("h200")
+    return json.loads(gzip.decompress(H200.read_bytes()))["traceEvents"], imported(place, H200)
+
+
+def annotated(events, *names):
+    """What torch's own table says: the sum of a name's durations, in seconds."""
+    return sum(e["dur"] for e in events if e["ph"] == "X" and e["cat"] == "user_annotation"
+               and e["name"].startswith(names)) / 1e6
+
+
+def device(events):
+    return [e for e in events if e["ph"] == "X"
+            and e["cat"] in ("kernel", "gpu_memcpy", "gpu_memset")]
+
+
+def test_steps_and_phases_of_a_real_gpu_trace(h200):
+    events, answer = h200
+    steps = annotated(events, "ProfilerStep#")
+    summary = answer["summary"]
+    assert summary["step_ms"]["count"] == 4
+    assert summary["step_ms"]["mean"] == pytest.approx(steps / 4 * 1e3, rel=0.01)
+    # Nothing of the profiler's own (its window ended 136 ms later) is part of the run.
+    assert answer["run"]["duration_s"] == pytest.approx(steps, rel=0.01)
+    for name, annotations in {
+        "data_loading": ("enumerate(DataLoader)",),
+        "forward": ("## forward ##",),
+        "backward": ("## backward ##",),
+        "optimizer": ("Optimizer.",),
+    }.items():
+        share = annotated(events, *annotations) / steps
+        found = next(p["share"] for p in answer["phases"] if p["phase"] == name)
+        assert found == pytest.approx(share, abs=0.01), name
+
+
+def test_kernels_of_a_real_gpu_trace(h200):
+    events, answer = h200
+    kernels = device(events)
+    total = sum(e["dur"] for e in kernels) / 1e6
+    shown = [o for o in answer["operations"]
+             if o["category"] in ("kernel", "gpu_memcpy", "gpu_memset")]
+    assert sum(o["count"] for o in shown) == len(kernels)
+    assert sum(o["total_s"] for o in shown) == pytest.approx(total, rel=1e-6)
+    by_phase = {p["phase"]: p["device_s"] for p in answer["phases"]}
+    assert sum(filter(None, by_phase.values())) == pytest.approx(total, rel=1e-6)
+    assert answer["summary"]["gpu_busy_share"] == pytest.approx(
+        total / answer["run"]["duration_s"], rel=0.01)  # one stream: nothing side by side
+    assert {p["role"] for p in answer["processes"]} == {"main", "gpu 0"}
+    assert answer["hardware"]["gpus"] == ["NVIDIA H200"]
+
+
+def test_a_kernel_is_its_launcher_s_phase(h200):
+    """Whose kernel it is comes from the launch it is numbered after, not from when it ran."""
+    events, answer = h200
+    engine = next(e["tid"] for e in events if e["name"].startswith("autograd::engine"))
+    by_engine = {e["args"]["correlation"] for e in events if e["ph"] == "X"
+                 and e["cat"] in ("cuda_runtime", "cuda_driver") and e["tid"] == engine}
+    truth = sum(e["dur"] for e in device(events)
+                if e["args"]["correlation"] in by_engine) / 1e6
+    # The loss's first gradient is filled by the main thread, inside the same annotation.
+    assert phase_of(answer, "backward")["device_s"] == pytest.approx(truth, rel=0.01)
 
 
 def test_our_own_export_comes_back_the_same(tmp_path):

@@ -69,6 +69,11 @@ def test_flops_as_the_document_wants_them():
         (["scale", "layers", "--dropout", "nan"], "--dropout wants"),
         (["model", "--model", "nowhere.py:f"], "cannot read 'nowhere.py'"),
         (["model", "--model", "nowhere.py"], "which function"),
+        (["model", "--pe", "lap", "--pe-dim", "0"], "--pe and --pe-dim go together"),
+        (["scale", "nodes", "--optimizer", "x"], "--optimizer wants"),
+        (["model", "--model", "setup.py:f", "--optimizer", "x"], "--optimizer wants"),
+        (["model", "--model", "setup.py:f", "--num-nodes", "0"], "--num-nodes must be 1 or more"),
+        (["model", "--model", "setup.py:f", "--dataset", "x"], "let FACTORY return"),
         (["scale"], "along which axis"),
         (["scale", "width"], "there is no axis 'width'"),
         (["scale", "nodes", "x"], "'x' is not a size"),
@@ -84,6 +89,17 @@ def test_mistakes_are_told_and_nothing_is_written(tmp_path, arguments, words):
     assert done.returncode == 2
     assert words in done.stderr
     assert done.stdout == "" and list(tmp_path.iterdir()) == []
+
+
+ENDLESS = ("--budget", "9h", "--num-runs", 10**9)
+
+
+@pytest.mark.parametrize("verb", [["model", *ENDLESS], ["scale", "nodes", *ENDLESS], ["flops"]], ids=str)
+def test_where_nothing_can_be_written_nothing_is_run(tmp_path, verb):
+    for place in (tmp_path / "nowhere" / "out", tmp_path):
+        done = sonde(*verb, "-o", place, check=False)
+        assert done.returncode == 2 and "cannot write" in done.stderr and done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- Measuring -----------------------------------------------------------------------------
@@ -332,14 +348,20 @@ def make(hidden_dim=8):
     print("this is not JSON")
     return Net(hidden_dim)
 
-def pair():
-    return nn.Linear(6, 2), torch.randn(5, 6)
+def pair(batch_size=5):
+    return nn.Linear(6, 2), torch.randn(batch_size, 6)
 
 def broken():
     raise ValueError("no such size")
 
 def nothing():
     return None
+
+def three():
+    return nn.Linear(2, 2), 1, 2
+
+def misfit():
+    return nn.Linear(2, 2), torch.randn(3, 5)
 """
 
 
@@ -369,13 +391,18 @@ def test_a_factory_makes_a_torch_model(tmp_path):
     text = sonde("model", "--model", f"{file}:make", *QUICK, "--dropout", 0.1, "--cpu-time", env=PYTHON).stdout
     assert "ROOFLINE" in text and "MFU" in text
     assert max(map(len, text.splitlines()[1:])) <= 80
-    a = answer("model", "--model", f"{file}:pair", *QUICK, "--profile", "flops", env=PYTHON)
+    a = answer("model", "--model", f"{file}:pair", *QUICK, "--profile", "flops", "scaling", env=PYTHON)
     assert a["flops"]["gmacs"] * 1e9 == pytest.approx(5 * 12)
+    [batches] = a["scaling"]  # the only size that it takes
+    assert batches["axis"] == "batch_size" and batches["parameter_values"] == [1, 2, 4, 8]
+    assert all(point["mean"] > 0 for point in batches["runtime"])
 
 
 @pytest.mark.skipif(not has_torch(), reason="needs Debian's torch")
 @pytest.mark.parametrize("name, words", [("broken", "broken() raised ValueError: no such size"),
                                          ("nothing", "not a torch module"),
+                                         ("three", "3 things: a module, or (module, inputs)"),
+                                         ("misfit", "the model failed in runtime: RuntimeError"),
                                          ("missing", "has no function 'missing'")])  # fmt: skip
 def test_a_factory_that_fails_is_told(tmp_path, name, words):
     file = tmp_path / "net.py"

@@ -10,7 +10,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 from sonde_test import BUILD, SONDE, environment, program
@@ -198,14 +197,15 @@ def test_limits_that_were_set_before(tmp_path, limit):
 
 
 def read_terminal(command, env, keys=b""):
-    """Runs on a terminal of its own; what was shown there and the status."""
+    """Runs on a terminal of its own; what was shown there and the status. Keys are typed
+    when it has said that it is ready."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(command[0], command, env)
     shown = b""
+    while keys and b"ready" not in shown:
+        shown += os.read(fd, 65536)
     if keys:
-        while b"ready" not in shown:  # the program says when it listens
-            shown += os.read(fd, 65536)
         os.write(fd, keys)
     while True:
         try:

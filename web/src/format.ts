@@ -52,6 +52,13 @@ export function percent(share: Num): string {
   return `${p.toFixed(1)} %`;
 }
 
+/** 12.3 G: powers of a thousand. */
+export function scaled(x: number): string {
+  const prefixes = ["", "k", "M", "G", "T", "P", "E"];
+  const i = Math.max(0, Math.min(prefixes.length - 1, Math.floor(Math.log10(Math.abs(x) || 1) / 3)));
+  return `${digits(x / 1000 ** i)} ${prefixes[i]}`.trim();
+}
+
 export function value(x: Num, unit: string | null | undefined): string {
   if (!known(x)) return MISSING;
   switch (unit) {
@@ -65,6 +72,7 @@ export function value(x: Num, unit: string | null | undefined): string {
     case "bytes_per_s": case "B/s": return `${bytes(x)}/s`;
     case "mb_per_s": case "MB/s": case "MiB/s": return `${mib(x)}/s`;
     case null: case undefined: case "": case "count": case "1": return count(Number(x.toPrecision(3)));
+    case "flop": return scaled(x);
     case "1/s": return `${digits(x)}/s`;
     default: return `${digits(x, 4)} ${unit.replace(/_per_/g, "/")}`;
   }

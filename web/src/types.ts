@@ -56,7 +56,7 @@ export interface Report {
   hardware: Record<string, unknown> | null;
   environment: Record<string, unknown> | null;
   summary: {
-    verdict: string | null; why: string | null; bound_by: string | null; next?: string | null; step_ms: Distribution; optimizer_steps: Num; steps_per_s: Num; samples_per_s: Num;
+    verdict: string | null; why: string | null; bound_by: string | null; next?: string | null; step_ms: Distribution; optimizer_steps: Num; steps_per_s: Num; samples_per_s: Num; flops_per_step?: Num; flops_per_s?: Num;
     data_wait_share: Num; gpu_busy_share: Num; cpu_percent_avg: Num; peak_rss_mb: Num; overhead_percent: Num; overhead_mb: Num;
     events: number; lost: number; lost_reason: string | null; clock_error_ns: Num; supervisor_cpu_s: Num;
   };

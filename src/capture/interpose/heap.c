@@ -193,9 +193,7 @@ static __attribute__((noinline)) void *alloc_other(void *p, size_t size)
 static __attribute__((noinline)) void free_other(void *p)
 {
     struct heap_cell *c = heap_cell;
-    if (heap_is_early(p))
-        heap_early_freed();
-    if (heap_is_early(p) || !heap_real.free)
+    if (!heap_real.free)
         return; /* without the real one nothing can have been allocated but early */
     if (!c->row) {
         free_slow(p);
@@ -242,7 +240,7 @@ EXPORTED void *malloc(size_t size)
 
 EXPORTED void free(void *p)
 {
-    if (!p)
+    if (!p || UNLIKELY(heap_is_early(p)))
         return;
     struct heap_cell *c = heap_cell;
     const uint32_t key = inside_zone() + 1;
@@ -271,10 +269,8 @@ static void *realloc_early(void *p, size_t size)
 {
     void *q = malloc(size);
     const size_t room = (size_t)(heap_early_memory + HEAP_EARLY - (char *)p);
-    if (q) {
+    if (q)
         memcpy(q, p, size < room ? size : room);
-        heap_early_freed();
-    }
     return q;
 }
 

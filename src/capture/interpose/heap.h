@@ -147,10 +147,8 @@ static inline size_t heap_usable(void *p)
 /* Looks all of them up; false: not now, we are in the middle of it. */
 bool heap_resolve(void);
 
-/* Memory for the time in which dlsym is being asked, zeroed. Never used again. As long
- * as blocks of it are in use, calls go the long way, which looks whether one is freed. */
+/* Memory for the time in which dlsym is being asked, zeroed. Never given back. */
 void *heap_early(size_t size, size_t alignment);
-void heap_early_freed(void);
 extern char heap_early_memory[];
 enum { HEAP_EARLY = 64 << 10 };
 static inline bool heap_is_early(const void *p)

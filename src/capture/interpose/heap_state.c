@@ -27,26 +27,11 @@ static char allocator_path[256];
 
 char heap_early_memory[HEAP_EARLY] __attribute__((aligned(64)));
 
-static uint32_t early_out; /* blocks of it that are in use */
-
-static bool is_resolved(void)
-{
-    return __atomic_load_n(&heap_real.malloc, __ATOMIC_SEQ_CST) != heap_malloc_first;
-}
-
-/* Another thread may have published the functions just now and go the short ways, where
- * nobody looks for early blocks: either it sees early_out or we see the functions. */
 void *heap_early(size_t size, size_t alignment)
 {
     static size_t used;
     if (alignment < 16)
         alignment = 16;
-    __atomic_fetch_add(&early_out, 1, __ATOMIC_SEQ_CST);
-    if (is_resolved()) {
-        heap_early_freed();
-        return alignment > 16 ? heap_real.memalign(alignment, size)
-                              : heap_real.calloc(1, size);
-    }
     if (size > HEAP_EARLY || alignment > 4096)
         return NULL;
     const size_t need = size + alignment;
@@ -55,11 +40,6 @@ void *heap_early(size_t size, size_t alignment)
         return NULL;
     const uintptr_t p = (uintptr_t)heap_early_memory + at + alignment - 1;
     return (void *)(p & ~(uintptr_t)(alignment - 1));
-}
-
-void heap_early_freed(void)
-{
-    __atomic_fetch_sub(&early_out, 1, __ATOMIC_SEQ_CST);
 }
 
 /* ---- The functions behind ours ---------------------------------------------------- */
@@ -137,7 +117,8 @@ static void publish(const struct heap_functions *f)
     struct heap_functions rest = *f;
     rest.malloc = heap_real.malloc;
     heap_real = rest;
-    __atomic_store_n(&heap_real.malloc, f->malloc, __ATOMIC_SEQ_CST);
+    if (f->malloc)
+        __atomic_store_n(&heap_real.malloc, f->malloc, __ATOMIC_RELEASE);
 }
 
 bool heap_resolve(void)
@@ -160,7 +141,6 @@ bool heap_resolve(void)
         check_usable(&f);
         check_others(&f);
         heap_sizes_in_front = sizeof(size_t) == 8 && test_sizes(&f);
-        inside_forget_errors();
         inside_resolving = 0;
     }
     publish(&f);
@@ -312,7 +292,7 @@ void heap_stays_out(const char *why)
  * not have: half of the numbers would be worse than none. */
 void heap_start(void)
 {
-    if (!is_resolved())
+    if (heap_real.malloc == heap_malloc_first)
         (void)heap_resolve();
     if ((allocator_flags & HEAP_OWN_MALLOC) && !heap)
         heap_stays_out(
@@ -360,9 +340,8 @@ static struct heap_counter_row *locked_row(uint32_t thread, uint32_t zone)
 /* The key of the short way, if there is one. */
 static void set_keys(struct heap_cell *c, uint32_t zone)
 {
-    const bool is_short = __atomic_load_n(&early_out, __ATOMIC_SEQ_CST) == 0;
-    c->usual = is_short && heap_way == HEAP_USUAL ? zone + 1 : 0;
-    c->counts = is_short && heap_way == HEAP_COUNTS ? zone + 1 : 0;
+    c->usual = heap_way == HEAP_USUAL ? zone + 1 : 0;
+    c->counts = heap_way == HEAP_COUNTS ? zone + 1 : 0;
 }
 
 /* A zone there is no room for counts in the thread's first row, made for no zone. */

@@ -127,14 +127,6 @@ __attribute__((noinline)) void *inside_real(const char *name)
     return f;
 }
 
-void inside_forget_errors(void)
-{
-    inside_resolving++;
-    (void)dlerror(); /* gives the text; the next call frees it */
-    (void)dlerror();
-    inside_resolving--;
-}
-
 /* ---- Deciding --------------------------------------------------------------------- */
 
 /* A sanitizer replaces the same functions and checks every access: two of a kind in one
@@ -154,8 +146,6 @@ static const char *find_sanitizer(void)
     for (size_t i = 0; i < sizeof runtime / sizeof *runtime && !found; i++)
         if (dlsym(RTLD_DEFAULT, runtime[i][0]))
             found = runtime[i][1];
-    if (!found)
-        inside_forget_errors(); /* nobody stands in front of dlerror */
     inside_resolving--;
     return found;
 }

@@ -150,10 +150,6 @@ uint64_t inside_step(void);
  * it from a small arena. Keep the result; each look-up costs microseconds. */
 extern __thread uint32_t inside_resolving __attribute__((tls_model("initial-exec")));
 void *inside_real(const char *name);
-/* dlsym keeps what it has to say about a name it did not find, in memory that must be
- * early memory. Where that is to be expected, at start-up and without a sanitizer, this
- * has it freed. Not later: dlerror translates. */
-void inside_forget_errors(void);
 
 /* Sets `pointer`, a static function pointer, at first use. */
 #define INSIDE_REAL(pointer, name)                                                     \

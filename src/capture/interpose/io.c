@@ -8,6 +8,7 @@
  */
 #include "capture/interpose/io.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -51,7 +52,7 @@ __attribute__((constructor)) static void find_reals(void)
             *__start_io_reals[i].pointer = io_real(__start_io_reals[i].name);
     /* This libc has not all of them; the program is not to find our failures. */
     inside_busy++;
-    inside_forget_errors();
+    (void)dlerror();
     inside_busy--;
 }
 

@@ -38,6 +38,13 @@ static void gat_bind(struct message *m, struct refnet *net, const char *name)
     }
 }
 
+/* config_check() saw that the heads divide the width. */
+static size_t head_size(const struct message *m)
+{
+    assert(m->heads > 0);
+    return m->heads ? m->width / m->heads : m->width;
+}
+
 static size_t slot(const struct graphs *g, size_t node)
 {
     return g->in_first[node] + node;
@@ -52,7 +59,7 @@ static size_t neighbour(const struct graphs *g, size_t i, size_t k)
 /* a · h of every node and head. */
 static void project(const struct message *m, const struct parameter *a, float *ret)
 {
-    const size_t size = m->width / m->heads;
+    const size_t size = head_size(m);
     for (size_t i = 0; i < m->graphs->nodes; i++)
         for (size_t head = 0; head < m->heads; head++)
             ret[i * m->heads + head] = kernel_dot(
@@ -81,7 +88,7 @@ static void attend(const struct message *m, size_t i, size_t head, const float *
 
 static void gat_node(const struct message *m, size_t i, float *y)
 {
-    const size_t size = m->width / m->heads, count = incoming(m->graphs, i) + 1;
+    const size_t size = head_size(m), count = incoming(m->graphs, i) + 1;
     const float *alpha = m->below + slot(m->graphs, i) * m->heads;
     for (size_t k = 0; k < count; k++)
         for (size_t head = 0; head < m->heads; head++)
@@ -126,7 +133,7 @@ struct gat_grads {
 static void attend_backward(const struct message *m, size_t i, size_t head,
                             const float *dy, const struct gat_grads *d)
 {
-    const size_t heads = m->heads, size = m->width / heads, column = head * size,
+    const size_t heads = m->heads, size = head_size(m), column = head * size,
                  count = incoming(m->graphs, i) + 1,
                  at = slot(m->graphs, i) * heads + head;
     const float *raw = m->per_edge + at, *alpha = m->below + at;
@@ -150,7 +157,7 @@ static void attend_backward(const struct message *m, size_t i, size_t head,
 static void project_backward(const struct message *m, struct parameter *a,
                              const float *d, float *dh)
 {
-    const size_t size = m->width / m->heads;
+    const size_t size = head_size(m);
     for (size_t i = 0; i < m->graphs->nodes; i++)
         for (size_t head = 0; head < m->heads; head++) {
             const size_t row = i * m->width + head * size;

@@ -1,100 +1,104 @@
-/* bottlenecks.c: what the main thread's time went to: phases, then the operations that
- * took most of it themselves. */
+/* bottlenecks.c: what is wrong with a run: the findings, how bad, and how much of the run's
+ * time is at stake in each. What the time went to in general is told by `times`. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
-
-#include <sonde/sonde.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/human.h"
-#include "present/plot/bars.h"
 #include "present/plot/plot.h"
+#include "present/plot/svg.h"
 
-enum { OPERATIONS = 10 };
+enum { SHOWN = 10, LEFT = 236, NUMBERS = 150, ROW = 74, LINE = 104 };
 
-static double heading(struct svg *svg, double y, const char *text)
+static const char *severity_color(enum severity severity)
 {
-    static const struct svg_face face = { .size = 14, .bold = true };
-    svg_text(svg, SVG_MARGIN, y + 14, &face, text);
-    return y + 24;
+    static const char *const colors[] = { [SEVERITY_LOW] = "#8a93a0",
+                                          [SEVERITY_MEDIUM] = "#b98a00",
+                                          [SEVERITY_HIGH] = "#d1631a",
+                                          [SEVERITY_CRITICAL] = "#b3261e" };
+    return colors[severity];
 }
 
-static void make_number(struct bar *bar, double ns, double share)
+/* "41 % of the run · 12.3 s", or how near to a limit where time is not what is lost. */
+static void put_stake(struct svg *svg, double x, double y, const struct finding *f,
+                      double run_s)
 {
-    char time[HUMAN_LEN], percent[HUMAN_LEN];
-    (void)snprintf(bar->number, sizeof(bar->number), "%s \xc2\xb7 %s",
-                   human_percent(percent, share), human_duration(time, ns));
+    static const struct svg_face face = { .size = 12.5, .color = SVG_SOFT };
+    char percent[HUMAN_LEN], time[HUMAN_LEN];
+    (void)human_percent(percent, f->stake);
+    if (isnan(f->gain.mid) || !(run_s > 0))
+        svg_textf(svg, x, y, &face, "score %.2f", f->score);
+    else
+        svg_textf(svg, x, y, &face, "%s \xc2\xb7 %s", percent,
+                  human_duration(time, f->stake * run_s * 1e9));
 }
 
-static int largest_first(const void *a, const void *b)
+/* Up to `most` lines of words; the y below. */
+static double put_words(struct svg *svg, double x, double y, const char *text, int most)
 {
-    const double x = ((const struct bar *)a)->value, y = ((const struct bar *)b)->value;
-    return (x < y) - (x > y);
-}
-
-static double draw_phases(struct svg *svg, double y, const struct report *r)
-{
-    struct bar bars[SONDE_PHASE_COUNT];
-    size_t count = 0;
-    for (int p = 1; p < SONDE_PHASE_COUNT; p++) {
-        if (!(r->phases.share[p] >= 0.0005))
-            continue;
-        struct bar *b = &bars[count++];
-        *b = (struct bar){ .name = sonde_phase_name(p),
-                           .more = "",
-                           .value = r->phases.share[p],
-                           .color = svg_phase_color(p) };
-        make_number(b, r->phases.total_ns[p], r->phases.share[p]);
+    static const struct svg_face face = { .size = 11.5,
+                                          .color = SVG_SOFT,
+                                          .most = LINE };
+    while (*text && most-- > 0) {
+        size_t len = strlen(text);
+        if (len > LINE && most > 0) {
+            len = LINE;
+            while (len > LINE / 2 && text[len] != ' ')
+                len--;
+            while (len > 1 && (text[len] & 0xc0) == 0x80) /* inside a character */
+                len--;
+        }
+        svg_textf(svg, x, y, &face, "%.*s", (int)len, text);
+        text += len + strspn(text + len, " ");
+        y += 15;
     }
-    qsort(bars, count, sizeof(bars[0]), largest_first);
-    return bars_draw(svg, heading(svg, y, "Phases of the main thread"), bars, count);
+    return y;
 }
 
-static void keep(struct bar bars[OPERATIONS], size_t *count, const struct bar *bar)
+static double put_finding(struct svg *svg, double y, const struct finding *f,
+                          double run_s)
 {
-    size_t at = *count;
-    while (at > 0 && bars[at - 1].value < bar->value)
-        at--;
-    if (at == OPERATIONS)
-        return;
-    if (*count < OPERATIONS)
-        ++*count;
-    for (size_t i = *count - 1; i > at; i--)
-        bars[i] = bars[i - 1];
-    bars[at] = *bar;
-}
-
-static double draw_operations(struct svg *svg, double y, const struct report *r)
-{
-    struct bar bars[OPERATIONS];
-    size_t count = 0;
-    for (size_t i = 0; i < r->ops.order_count; i++) {
-        const struct op *op = &r->ops.ops[r->ops.order[i]];
-        if (!(op->main_self_ns > 0) || op->kind != OP_ZONE)
-            continue;
-        struct bar b = { .name = op->name,
-                         .more = op->parent ? r->ops.ops[op->parent].name : "",
-                         .value = op->main_self_ns,
-                         .color = svg_op_color(&r->ops, op) };
-        make_number(&b, op->main_self_ns, op->main_self_ns / r->phases.wall_ns);
-        keep(bars, &count, &b);
-    }
-    if (count == 0)
-        return y;
-    return bars_draw(svg, heading(svg, y + 8, "Operations, time of their own"), bars,
-                     count);
+    static const struct svg_face name = { .size = 13, .anchor = SVG_RIGHT, .most = 32 };
+    const struct svg_face severity = { .size = 11,
+                                       .anchor = SVG_RIGHT,
+                                       .bold = true,
+                                       .color = severity_color(f->severity) };
+    const double room = SVG_WIDTH - SVG_MARGIN - NUMBERS - LEFT;
+    const double wide = fmax(fmin(f->stake, 1) * room, 2);
+    svg_text(svg, LEFT - 12, y + 14, &name, f->id);
+    svg_text(svg, LEFT - 12, y + 30, &severity, severity_name(f->severity));
+    svg_rect(svg, LEFT, y + 2, room, 16, "#f1f2f0");
+    svg_rect(svg, LEFT, y + 2, wide, 16, severity_color(f->severity));
+    put_stake(svg, LEFT + room + 8, y + 15, f, run_s);
+    const double below = put_words(svg, LEFT, y + 33, f->description, 2);
+    return fmax(put_words(svg, LEFT, below, f->recommendation, 2) + 10, y + ROW);
 }
 
 int plot_bottlenecks(struct svg *svg, const struct report *const *reports, size_t count)
 {
     static const struct svg_face verdict = { .size = 14, .most = 110 };
     const struct report *r = reports[0];
+    const struct diagnosis *d = &r->diagnosis;
     (void)count;
-    if (!(r->phases.wall_ns > 0))
+    if (!d->made)
         return SONDE_E_NOTFOUND;
-    double y = svg_title(svg, "Where the time went", r);
+    double y = svg_title(svg, "Bottlenecks: the share of the run at stake", r);
     svg_text(svg, SVG_MARGIN, y + 8, &verdict, r->verdict);
-    y = draw_phases(svg, y + 20, r);
-    svg->height = draw_operations(svg, y, r);
+    y += 32;
+    for (size_t i = 0; i < d->finding_count && i < SHOWN; i++)
+        y = put_finding(svg, y, &d->findings[i], report_duration_s(r));
+    if (d->finding_count == 0)
+        svg_text(svg, SVG_MARGIN, y, &verdict,
+                 "No finding: no rule had anything to say.");
+    static const struct svg_face soft = { .size = 12, .color = SVG_SOFT };
+    svg_textf(svg, SVG_MARGIN, y + 10, &soft,
+              "%zu finding%s%s \xc2\xb7 %zu rules quiet \xc2\xb7 %zu not checkable in "
+              "this run",
+              d->finding_count, d->finding_count == 1 ? "" : "s",
+              d->finding_count > SHOWN ? ", the worst shown" : "", d->quiet,
+              d->unchecked_count);
+    svg->height = y + 24;
     return 0;
 }

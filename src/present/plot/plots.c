@@ -10,7 +10,8 @@ const struct plot plots[] = {
     { "times", "how long steps and operations took", plot_times, 1 },
     { "memory", "memory over the run", plot_memory, 1 },
     { "calls", "how often operations ran", plot_calls, 1 },
-    { "bottlenecks", "what the main thread's time went to", plot_bottlenecks, 1 },
+    { "bottlenecks", "what is wrong, how bad, and how much time is at stake",
+      plot_bottlenecks, 1 },
     { "compare", "phases of several runs side by side", plot_compare, PLOT_RUNS_MOST },
 };
 const size_t plot_count = sizeof(plots) / sizeof(plots[0]);

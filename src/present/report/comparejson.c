@@ -27,6 +27,7 @@ static const struct {
     [UNIT_COUNT] = { "", 1 },      [UNIT_RATE] = { "1/s", 1 },
     [UNIT_SHARE] = { "share", 1 }, [UNIT_PERCENT] = { "percent", 1 },
     [UNIT_JOULES] = { "J", 1 },    [UNIT_PLAIN] = { "", 1 },
+    [UNIT_FLOPS] = { "flop", 1 },
 };
 
 static void put_runs(struct json_writer *w, const struct comparison *c)

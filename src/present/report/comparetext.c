@@ -17,7 +17,7 @@ static const struct {
     const char *title;
     size_t brief; /* rows without --full */
 } sections[COMPARE_SECTIONS] = {
-    [COMPARE_SUMMARY] = { "RUN", 14 },
+    [COMPARE_SUMMARY] = { "RUN", 17 },
     [COMPARE_PHASES] = { "PHASE", 10 },
     [COMPARE_OPERATIONS] = { "OPERATION", 8 },
     [COMPARE_METRICS] = { "METRIC", 10 },
@@ -29,6 +29,19 @@ static void put_rate(char *text, size_t len, double value)
         (void)human_count(text, (uint64_t)llround(value));
     else
         (void)snprintf(text, len, "%.4g", value);
+}
+
+/* "12.3 G": powers of a thousand, as these are counted. */
+static const char *flops_words(char *text, double value)
+{
+    static const char prefixes[] = " kMGTPE";
+    size_t i = 0;
+    while (value >= 1000 && prefixes[i + 1]) {
+        value /= 1000;
+        i++;
+    }
+    (void)snprintf(text, HUMAN_LEN, i ? "%.3g %c" : "%.3g", value, prefixes[i]);
+    return text;
 }
 
 static const char *value_words(const struct compare_row *row, double value, char *text)
@@ -49,6 +62,8 @@ static const char *value_words(const struct compare_row *row, double value, char
     case UNIT_JOULES:
         (void)snprintf(text, HUMAN_LEN, "%.3g J", value);
         return text;
+    case UNIT_FLOPS:
+        return flops_words(text, value);
     case UNIT_COUNT:
     case UNIT_RATE:
         put_rate(inner, sizeof inner, value);

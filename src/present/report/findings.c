@@ -190,6 +190,7 @@ static void put_bottleneck(struct json_writer *w, const struct finding *f)
     field_text(w, "id", f->id);
     field_text(w, "severity", severity_name(f->severity));
     field_number(w, "score", f->score, 4);
+    field_number(w, "stake", f->stake, 4);
     field_text(w, "description", f->description);
     put_texts(w, "because", f->because, f->because_count);
     put_evidence_json(w, f);

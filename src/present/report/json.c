@@ -9,11 +9,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyse/flops.h"
 #include "base/json.h"
-#include "trace/runfile.h"
 #include "base/signame.h"
 #include "present/report/filter.h"
 #include "present/report/jsonparts.h"
+#include "trace/runfile.h"
 
 /* ---- The run ---------------------------------------------------------------------- */
 
@@ -196,6 +197,8 @@ static void put_summary(struct json_writer *w, const struct report *r)
         field_null(w, "optimizer_steps");
     field_number(w, "steps_per_s", step_rate_per_s(&r->steps), 6);
     field_number(w, "samples_per_s", step_samples_per_s(&r->steps), 6);
+    field_number(w, "flops_per_step", report_flops_per_step(r), 0);
+    field_number(w, "flops_per_s", report_flops_per_s(r), 0);
     field_uint(w, "last_step", r->last_step);
     json_key(w, "data_wait_share");
     json_put_double(w,

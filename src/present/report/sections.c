@@ -7,9 +7,6 @@
 #include "base/human.h"
 
 enum {
-    PHASE_NAME = 16,
-    PHASE_NUMBERS = 20, /* "   7.60 s   62.0 % " */
-    PHASE_BAR_MAX = 60,
     SPARK_MAX = 60,
     END_NAME = 22,
 };
@@ -213,63 +210,6 @@ void section_steps(struct page *page, const struct report *r)
     if (page->width >= SPREAD_WIDTH &&
         !page->terse) /* a narrow page is a short one, too */
         put_spread(page, d);
-    blank_line(page);
-}
-
-/* ---- Phases ------------------------------------------------------------------------------ */
-
-static void put_phase(struct page *page, const char *name, double ns, double share,
-                      bool bar)
-{
-    char text[HUMAN_LEN];
-    const size_t room = (size_t)page->width - 3 - PHASE_NAME - PHASE_NUMBERS;
-    const size_t columns = room < PHASE_BAR_MAX ? room : PHASE_BAR_MAX;
-    page_fill(page, 3);
-    page_left(page, name, PHASE_NAME);
-    if (bar)
-        page_bar(page, share, columns);
-    else
-        page_fill(page, columns);
-    page_right(page, human_duration(text, ns), 10);
-    page_right(page, human_percent(text, share), 9);
-    page_puts(page, PLAIN, "\n");
-}
-
-/* Everything that took time; when there are too many, the larger ones. */
-static bool phase_is_shown(const struct phase_split *s, int phase, size_t limit)
-{
-    size_t larger = 0;
-    if (s->total_ns[phase] <= 0 && s->count[phase] == 0)
-        return false;
-    for (int p = 1; p < SONDE_PHASE_COUNT; p++)
-        larger += s->total_ns[p] > s->total_ns[phase] ||
-                  (p < phase && s->total_ns[p] == s->total_ns[phase]);
-    return larger < limit;
-}
-
-void section_phases(struct page *page, const struct report *r,
-                    const struct limits *limits)
-{
-    const struct phase_split *s = &r->phases;
-    char text[HUMAN_LEN];
-    double rest = 0;
-    if (r->main_process == SIZE_MAX || !(s->wall_ns > 0))
-        return;
-    const struct report_process *p = &r->processes[r->main_process];
-    page_puts(page, PLAIN, " ");
-    page_puts(page, BOLD, "PHASE");
-    page_printf(page, "             main thread of process %u, %s\n", p->pid,
-                human_duration(text, s->wall_ns));
-    for (int phase = 1; phase < SONDE_PHASE_COUNT; phase++) {
-        if (phase_is_shown(s, phase, limits->phases))
-            put_phase(page, sonde_phase_name(phase), s->total_ns[phase],
-                      s->share[phase], true);
-        else
-            rest += s->total_ns[phase];
-    }
-    if (rest > 0)
-        put_phase(page, "(smaller ones)", rest, rest / s->wall_ns, true);
-    put_phase(page, "sum", s->wall_ns, 1, false);
     blank_line(page);
 }
 

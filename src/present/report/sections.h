@@ -20,6 +20,7 @@ void section_verdict(struct page *page, const struct report *r);
 void section_steps(struct page *page, const struct report *r);
 /* training.c */
 void section_training(struct page *page, const struct report *r);
+/* phasetable.c */
 void section_phases(struct page *page, const struct report *r,
                     const struct limits *limits);
 /* loadersection.c: the first few data loaders; all in the full report. */

@@ -135,6 +135,20 @@ static void counts_below_zero_are_no_ratio(void **state)
     assert_int_equal(r.verdict, GATE_FAIL);
 }
 
+static void a_few_pairs_of_counts_that_differ_decide_nothing(void **state)
+{
+    (void)state;
+    const double a[] = { 100, 100, 100, 100, 100, 100, 100, 100 };
+    const double b[] = { 101, 101, 101, 101, 101, 101, 101, 101 };
+    struct gate_result r;
+    judge_one(a, 2, b, 2, (struct gate_metric){ .paired = true }, &r);
+    assert_true(r.exact && r.verdict == GATE_INCONCLUSIVE && !r.hopeless);
+    judge_one(a, 8, b, 8, (struct gate_metric){ .paired = true }, &r);
+    assert_true(r.exact && r.verdict == GATE_FAIL);
+    judge_one(b, 2, a, 2, (struct gate_metric){ .paired = true }, &r);
+    assert_int_equal(r.verdict, GATE_PASS);
+}
+
 /* The better of two runs hides that a count varies; the runs know. */
 static void counts_that_vary_are_not_exact(void **state)
 {
@@ -261,6 +275,39 @@ static void holm_keeps_many_metrics_honest(void **state)
     assert_true(plain > 0.15 * ROUNDS);
 }
 
+/* What is said to be seen agrees with what fails: a slowdown beyond it would have been
+ * told from none, by the corrected p too. */
+static void what_it_could_see_agrees_with_what_fails(void **state)
+{
+    (void)state;
+    struct prng random;
+    prng_init(&random, 31);
+    for (int round = 0; round < 200; round++) {
+        enum { N = 12, METRICS = 3 };
+        double a[METRICS][N], b[METRICS][N], slow[N];
+        struct gate_metric m[METRICS];
+        struct gate_result r[METRICS], again[METRICS];
+        for (int k = 0; k < METRICS; k++) {
+            for (int i = 0; i < N; i++) {
+                a[k][i] = noisy(&random, 1, 0.1);
+                b[k][i] = noisy(&random, 1, 0.1);
+            }
+            m[k] = (struct gate_metric){ .baseline = a[k],
+                                         .now = b[k],
+                                         .baseline_count = N,
+                                         .now_count = N,
+                                         .paired = true,
+                                         .threshold = 0 };
+        }
+        gate_judge(m, METRICS, 1, r);
+        for (int i = 0; i < N; i++) /* exactly as noisy, slower by a little more */
+            slow[i] = b[0][i] / r[0].ratio * (1 + r[0].smallest) * 1.000001;
+        m[0].now = slow;
+        gate_judge(m, METRICS, 1, again);
+        assert_int_equal(again[0].verdict, GATE_FAIL);
+    }
+}
+
 static void together_the_worst_counts(void **state)
 {
     (void)state;
@@ -280,12 +327,14 @@ int main(void)
         cmocka_unit_test(the_looks_share_five_percent),
         cmocka_unit_test(counts_are_compared_as_they_are),
         cmocka_unit_test(counts_below_zero_are_no_ratio),
+        cmocka_unit_test(a_few_pairs_of_counts_that_differ_decide_nothing),
         cmocka_unit_test(counts_that_vary_are_not_exact),
         cmocka_unit_test(equal_times_pass_and_equal_slower_ones_fail),
         cmocka_unit_test(what_is_missing_is_counted_and_decides_nothing),
         cmocka_unit_test(rates_get_worse_by_falling),
         cmocka_unit_test(what_cannot_be_told_is_said),
         cmocka_unit_test(holm_keeps_many_metrics_honest),
+        cmocka_unit_test(what_it_could_see_agrees_with_what_fails),
         cmocka_unit_test(together_the_worst_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

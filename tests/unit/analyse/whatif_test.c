@@ -162,6 +162,16 @@ static void computing_on_all_cores_leaves_none_for_workers(void **state)
     assert_true(with_two < 1.2);
 }
 
+/* Were cores all that counts, ten workers on two would do as well as two. */
+static void taking_turns_costs_something(void **state)
+{
+    (void)state;
+    struct pipeline p = waiting;
+    p.make_cpu_ns = p.make_ns = p.step_ns = 20e6;
+    assert_true(speedup(&p, 11) < 0.95 * speedup(&p, 2));
+    assert_true(speedup(&p, 11) > 0.8 * speedup(&p, 2));
+}
+
 static void a_faster_transform_counts_for_its_share(void **state)
 {
     (void)state;
@@ -281,6 +291,7 @@ int main(void)
         cmocka_unit_test(data_for_free_leaves_the_computing),
         cmocka_unit_test(one_worker_hides_what_the_step_covers),
         cmocka_unit_test(computing_on_all_cores_leaves_none_for_workers),
+        cmocka_unit_test(taking_turns_costs_something),
         cmocka_unit_test(a_faster_transform_counts_for_its_share),
         cmocka_unit_test(what_is_left_of_making_a_batch_bounds_the_step),
         cmocka_unit_test(workers_that_do_less_leave_cores_to_the_step),

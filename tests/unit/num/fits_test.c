@@ -2,6 +2,7 @@
 #include "num/loglog.h"
 #include "num/nnls.h"
 #include "num/offset.h"
+#include "num/prng.h"
 
 #include <errno.h>
 #include <math.h>
@@ -92,6 +93,35 @@ static void growth_is_seen_beyond_a_constant(void **state)
     assert_near(f.factor, 3e-9, 1e-10);
 }
 
+/* Sums of 12 uniform numbers: normal enough. */
+static double noise(struct prng *random)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += (double)prng_below(random, 1 << 20) / (1 << 20);
+    return sum;
+}
+
+static void the_interval_beyond_a_constant_holds_the_truth_mostly(void **state)
+{
+    (void)state;
+    enum { TRIALS = 300 };
+    const double x[] = { 1e3, 2e3, 5e3, 1e4, 5e4, 1e5, 2e5 };
+    struct prng random;
+    int held = 0;
+    prng_init(&random, 7);
+    for (int t = 0; t < TRIALS; t++) {
+        double y[7];
+        struct offset_power f;
+        for (int i = 0; i < 7; i++)
+            y[i] = (8.6 + 6e-5 * x[i]) * (1 + 0.03 * noise(&random));
+        if (offset_fit(x, y, 7, &f) < 0)
+            continue;
+        held += !(f.exponent.low > 1) && !(f.exponent.high < 1);
+    }
+    assert_true(held > TRIALS * 90 / 100 && held < TRIALS); /* 95 % are meant */
+}
+
 static void what_does_not_grow_has_no_exponent(void **state)
 {
     (void)state;
@@ -139,6 +169,7 @@ int main(void)
         cmocka_unit_test(equal_columns_and_nonsense_do_no_harm),
         cmocka_unit_test(powers_have_their_exponent),
         cmocka_unit_test(growth_is_seen_beyond_a_constant),
+        cmocka_unit_test(the_interval_beyond_a_constant_holds_the_truth_mostly),
         cmocka_unit_test(what_does_not_grow_has_no_exponent),
         cmocka_unit_test(the_interval_is_student_s),
         cmocka_unit_test(repeats_do_not_pretend_to_be_sizes),

@@ -103,6 +103,62 @@ static void every_width_holds_and_one_screen_is_enough(void **state)
     }
 }
 
+/* More to say in every part than any run had yet. */
+static void make_it_worst(struct report *r)
+{
+    enum { FINDINGS = 12, NOTES = 30, LONG = 700 };
+    static char words[LONG + 1];
+    static struct finding findings[FINDINGS];
+    static const char *notes[NOTES];
+    for (size_t i = 0; i < LONG; i++)
+        words[i] = i % 7 == 6 ? ' ' : (char)('a' + i % 26);
+    for (size_t i = 0; i < FINDINGS; i++)
+        findings[i] = (struct finding){ .id = "data_loading_bound",
+                                        .title = "INPUT-BOUND",
+                                        .bound_by = "input",
+                                        .severity = SEVERITY_CRITICAL,
+                                        .score = 0.9,
+                                        .stake = 0.9,
+                                        .description = words,
+                                        .recommendation = words,
+                                        .place = "train.py:41",
+                                        .gain = { 0.1, 0.2, 0.3 },
+                                        .past_error = NAN };
+    for (size_t i = 0; i < NOTES; i++)
+        notes[i] = words;
+    r->verdict = r->why = r->next = r->since = words;
+    r->diagnosis.made = true;
+    r->diagnosis.findings = findings;
+    r->diagnosis.finding_count = FINDINGS;
+    r->notes = notes;
+    r->note_count = NOTES;
+}
+
+static void the_worst_run_is_one_screen_too(void **state)
+{
+    (void)state;
+    for (int end = ENDS_WELL; end <= IS_KILLED; end++) {
+        struct training t;
+        training_make(&t, (enum training_end)end);
+        const struct report whole = *t.report;
+        make_it_worst(t.report);
+        for (int width = 60; width <= 200; width += 4) {
+            const struct report_style style = { .width = width, .unicode = true };
+            struct buf text = BUF_INIT;
+            print(&t, &style, &text);
+            const size_t lines = check_lines(&text, (size_t)width);
+            if (lines > 46)
+                fail_msg("%zu lines at %d columns:\n%s", lines, width, text.data);
+            assert_non_null(strstr(text.data, "VERDICT"));
+            assert_non_null(strstr(text.data, "--full"));
+            buf_release(&text);
+        }
+        *t.report = whole;
+        training_free(&t);
+        fake_forget();
+    }
+}
+
 static void widths_out_of_range_are_brought_into_it(void **state)
 {
     (void)state;
@@ -256,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_report_looks_as_it_should),
         TEST(every_width_holds_and_one_screen_is_enough),
+        TEST(the_worst_run_is_one_screen_too),
         TEST(widths_out_of_range_are_brought_into_it),
         TEST(hostile_names_never_reach_the_terminal),
         TEST(ascii_means_ascii),

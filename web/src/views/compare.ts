@@ -41,6 +41,8 @@ const metrics: [string, (r: Report) => Num, string, boolean | null][] = [
   ["GPU busy", (r) => r.summary.gpu_busy_share, "share", false],
   ["CPU, cores", (r) => (f.isKnown(r.summary.cpu_percent_avg) ? r.summary.cpu_percent_avg / 100 : null), "", null],
   ["memory, peak", (r) => r.summary.peak_rss_mb, "mb", true],
+  ["FLOPs per step", (r) => r.summary.flops_per_step, "flop", null],
+  ["FLOPs per second", (r) => r.summary.flops_per_s, "flop", false],
   ["allocations", (r) => r.allocations?.count, "", null],
   ["energy", (r) => (typeof r.energy?.joules === "number" ? r.energy.joules : null), "J", true],
   ["duration", (r) => r.run.duration_s, "s", null],

@@ -1,0 +1,43 @@
+/* flops.c: the floating-point operations a program told of. See flops.h. */
+#include "analyse/flops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char key[] = "flops_per_step";
+
+static double of_values(const struct op_value *list)
+{
+    for (const struct op_value *v = list; v; v = v->next)
+        if (strcmp(v->name, key) == 0 && v->last > 0)
+            return v->last;
+    return NAN;
+}
+
+static double of_params(const struct run_pair *params, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(params[i].key, key) != 0)
+            continue;
+        char *end;
+        const double value = strtod(params[i].value, &end);
+        return *end == '\0' && isfinite(value) && value > 0 ? value : NAN;
+    }
+    return NAN;
+}
+
+double report_flops_per_step(const struct report *report)
+{
+    double flops = of_values(report->metrics);
+    if (isnan(flops))
+        flops = of_values(report->counters);
+    if (isnan(flops))
+        flops = of_params(report->params, report->param_count);
+    return flops;
+}
+
+double report_flops_per_s(const struct report *report)
+{
+    return report_flops_per_step(report) * step_rate_per_s(&report->steps);
+}

@@ -1,0 +1,13 @@
+/* flops.h: the floating-point operations a program told of. */
+#ifndef SONDE_ANALYSE_FLOPS_H
+#define SONDE_ANALYSE_FLOPS_H
+
+#include "analyse/report.h"
+
+/* Of one step: the last value of a metric `flops_per_step`, else of a counter, else the
+ * parameter of that name. NaN when the program did not tell: nothing here is guessed. */
+double report_flops_per_step(const struct report *report);
+/* At the rate of the run's steps. */
+double report_flops_per_s(const struct report *report);
+
+#endif
