@@ -34,7 +34,11 @@ def functions(report):
 
 
 def test_line_profiling(tmp_path):
-    report = session(tmp_path, seconds=1.5)
+    # On a crowded machine the helper may not come to look within a second.
+    for seconds in (1.5, 5, 15):
+        report = session(tmp_path / str(seconds), seconds=seconds)
+        if "spin" in functions(report):
+            break
     assert "spin" in functions(report)
     assert any(line["share"] > 0.3 for line in report["lines"])
 
@@ -64,8 +68,11 @@ CASES = [
 @pytest.mark.parametrize("fields, metric", CASES, ids=[m for _, m in CASES])
 def test_each_monitor(tmp_path, fields, metric):
     (value,) = fields.values()
-    monitors = session(tmp_path, seconds=0.6, **fields)["monitors"]
-    there = {name.split("/")[0] for name in monitors}
+    for seconds in (0.6, 4, 12):  # rates need two looks of the helper
+        monitors = session(tmp_path / str(seconds), seconds=seconds, **fields)["monitors"]
+        there = {name.split("/")[0] for name in monitors}
+        if (metric in there) == value:
+            break
     assert (metric in there) == value
     assert "context_switches" in there or fields.get("profile_cpu") is False
 
