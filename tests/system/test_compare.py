@@ -94,7 +94,7 @@ def test_flops_where_the_program_told_them(tmp_path):
     assert any(l.split()[:3] == ["FLOPs", "per", "step"] and "2 G" in l and "6 G" in l
                for l in text.splitlines())
     table = sonde("compare", "small", "large", "--format", "csv", cwd=tmp_path).stdout
-    assert "FLOPs per step,flop" in table
+    assert '"FLOPs per step","flop"' in table
     mixed = rows(compare(tmp_path, "small", "silent"), "summary")["FLOPs per step"]
     assert mixed[1] == {"value": None, "ratio": None, "low": None, "high": None}
     assert "FLOPs per step" not in rows(compare(tmp_path, "silent", "silent"), "summary")
@@ -103,9 +103,9 @@ def test_flops_where_the_program_told_them(tmp_path):
 def test_a_page_compares_them_too(store, tmp_path):
     page = tmp_path / "both.html"
     sonde("compare", "one", "two", "--format", "html", "-o", page, cwd=store)
-    told = tmp_path / "told.html"
-    sonde("report", "one", "two", "--format", "html", "-o", told, cwd=store)
-    assert page.read_bytes() == told.read_bytes()
+    text = page.read_text()
+    assert all(f'"name":"{name}"' in text for name in ("one", "two"))
+    assert text.startswith("<!doctype html>")
     sonde("compare", "--format", "html", "-o", page, cwd=store)  # the last two
     assert page.stat().st_size > 100000
 
