@@ -102,6 +102,7 @@ def heap() -> Table:
     table.note = (
         "16 B to 1 KiB, freed at once, unless it says otherwise. Counts, freed bytes and "
         "sampled sites are one and the same: the two rows are looked at together. "
+        "Every event reads the clock twice: 19 of its ns where rdtsc takes 9.65. "
         "tcmalloc is another allocator: its rows compare with each other. "
         "memray wants Python; its published costs are in BUDGETS."
     )

@@ -68,6 +68,7 @@ def load_without_extension():
     package = types.ModuleType("sonde")
     package.__path__ = [str(ROOT / "python" / "sonde")]
     stub = types.ModuleType("sonde._sonde")
+    stub.__file__ = None  # inspect asks every module
     stub.__getattr__ = lambda name: (lambda *a, **k: None)
     sys.modules.update({"sonde": package, "sonde._sonde": stub})
     from sonde import _flops
@@ -150,11 +151,12 @@ def main():
     import torch
 
     ours = load_without_extension()
-    answer = dict(torch=torch.__version__, cpu=counters(ours, "cpu"))
+    answer = dict(torch=torch.__version__)
     if torch.cuda.is_available():
         answer["gpu_name"] = torch.cuda.get_device_name()
-        answer["gpu"] = counters(ours, "cuda")
         answer["memory"] = memory(json.loads(Path(sys.argv[1]).read_text()))
+        answer["gpu"] = counters(ours, "cuda")
+    answer["cpu"] = counters(ours, "cpu")
     answer["took_s"] = time.process_time()
     print(json.dumps(answer))
 

@@ -5,16 +5,16 @@
  *
  * A cell is a kind of machine: noise (the spread of one run's time), drift (the machine
  * gets slower during the gate), heavy tails (a run in ten is disturbed, up to three
- * times as long), and an effect. Each gate runs pairs as `sonde check` does, looks after
- * 8, 12 and 20 and stops when it has decided. Prints one JSON
- * object per cell.
+ * times as long), and an effect. Each gate runs pairs as `sonde check` does (the same
+ * code says which run is next), looks after 8, 12 and 20 and stops when it has decided.
+ * Prints one JSON object per cell.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/gate.h"
+#include "analyse/gatepairs.h"
 #include "num/prng.h"
 
 struct machine {
@@ -37,35 +37,31 @@ static double run_time(struct prng *r, const struct machine *m, double factor, i
 }
 
 static enum gate_verdict paired(struct prng *r, const struct machine *m, double effect,
-                                double threshold, size_t *ret_pairs)
+                                double threshold, size_t *ret_runs)
 {
-    double before[20], after[20];
-    size_t n = 0;
-    int turn = 0;
+    struct gate_pairs *p = calloc(1, sizeof *p);
     enum gate_verdict verdict = GATE_INCONCLUSIVE;
+    int turn = 0, first;
+    size_t pair;
+    if (!p)
+        abort();
     for (int look = 0; look < GATE_LOOKS && verdict == GATE_INCONCLUSIVE; look++) {
-        for (; n < gate_looks[look]; n++) {
-            double best[2] = { INFINITY, INFINITY };
-            const int runs = gate_runs_per_side(n);
-            for (int k = 0; k < 2 * runs; k++) {
-                const int side = gate_turn(n, k);
-                const double t = run_time(r, m, side ? 1 + effect : 1, turn++);
-                best[side] = t < best[side] ? t : best[side];
+        while (gate_pairs_next(p, look, &pair, &first)) {
+            double values[2][GATE_METRICS];
+            for (int k = 0; k < 2; k++) {
+                const int side = k ? !first : first;
+                values[side][0] = run_time(r, m, side ? 1 + effect : 1, turn++);
             }
-            before[n] = best[0];
-            after[n] = best[1];
+            gate_pairs_add(p, pair, 1, values);
         }
-        const struct gate_metric metric = { .baseline = before,
-                                            .now = after,
-                                            .baseline_count = n,
-                                            .now_count = n,
-                                            .paired = true,
-                                            .threshold = threshold };
+        struct gate_metric metric = { .threshold = threshold };
         struct gate_result result;
+        gate_pairs_fold(p, 0, &metric);
         gate_judge(&metric, 1, look, &result);
         verdict = result.verdict;
     }
-    *ret_pairs = n;
+    *ret_runs = gate_pairs_runs(p);
+    free(p);
     return verdict;
 }
 
@@ -119,7 +115,7 @@ int main(int argc, char **argv)
                         printf("{\"paired\": %s, \"noise\": %g, \"drift\": %g, "
                                "\"tail\": %g, \"effect\": %g, \"gates\": %lu, "
                                "\"pass\": %lu, \"fail\": %lu, \"inconclusive\": %lu, "
-                               "\"pairs\": %.2f}\n",
+                               "\"runs\": %.2f}\n",
                                way ? "false" : "true", m.noise, m.drift, m.tail,
                                effects[e], gates, counts[GATE_PASS], counts[GATE_FAIL],
                                counts[GATE_INCONCLUSIVE], runs / (double)gates);

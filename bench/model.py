@@ -11,10 +11,14 @@ from tables import Row, Spread, Table
 
 PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's torch
 MOST = 2.0
-# family, hidden, layers, heads, nodes or tokens, batch
+# family, hidden, layers, heads, nodes or tokens, batch, kind of messages where not gin
 SHAPES = [
     ("graph_transformer", 256, 6, 8, 500, 1),
     ("graph_transformer", 64, 4, 4, 100, 8),
+    ("graph_transformer", 32, 2, 4, 30, 4),  # small
+    ("graph_transformer", 768, 2, 12, 100, 1),  # wide
+    ("graph_transformer", 64, 2, 4, 2000, 1),  # many nodes
+    *(("graph_transformer", 128, 2, 8, 200, 2, kind) for kind in ("gine", "gat", "gatedgcn", "pna")),
     ("gpt2", 256, 6, 8, 128, 4),
 ]
 
@@ -47,9 +51,9 @@ def compare(shape: tuple, threads: int) -> Row:
     cpu = [min(c for _, c in side) for side in (ours, theirs)]
     # On a busy machine the processor time says more than the wall time.
     ratio = cpu[0] / cpu[1] if busy else wall[0] / wall[1]
-    family, hidden, layers, heads, n, batch = shape
+    family, hidden, layers, heads, n, batch, *kind = shape
     spread = Spread.of([w for w, _ in ours])
-    name = f"{family} d={hidden} L={layers} n={n} b={batch}, {threads} thread{'s' * (threads > 1)}"
+    name = f"{family} d={hidden} L={layers} n={n} b={batch}{' '.join(['', *kind])}, {threads} thread{'s' * (threads > 1)}"
     cells = [
         f"{wall[0]:.1f} ms",
         f"{wall[1]:.1f} ms",

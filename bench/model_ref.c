@@ -1,7 +1,7 @@
 // link: all
 /* model_ref: training steps of a reference net, timed one by one.
  *
- *     model_ref FAMILY THREADS STEPS hidden layers heads nodes|tokens batch
+ *     model_ref FAMILY THREADS STEPS hidden layers heads nodes|tokens batch [message]
  *
  * Prints wall and processor milliseconds of each step after two that are not counted.
  */
@@ -26,7 +26,7 @@ static double step(struct refnet *net, const struct data *data, double *ret_cpu_
 
 int main(int argc, char **argv)
 {
-    if (argc != 9 || family_of(argv[1]) < 0)
+    if (argc < 9 || argc > 10 || family_of(argv[1]) < 0)
         return 2;
     struct model_config c = config_default((enum family)family_of(argv[1]));
     c.hidden = strtoull(argv[4], NULL, 10);
@@ -34,6 +34,8 @@ int main(int argc, char **argv)
     c.heads = strtoull(argv[6], NULL, 10);
     c.nodes = c.tokens = strtoull(argv[7], NULL, 10);
     c.batch = strtoull(argv[8], NULL, 10);
+    if (argc > 9)
+        c.message = sonde_message_of(argv[9]);
     (void)blas_threads(atoi(argv[2]));
     struct data data;
     struct refnet net;

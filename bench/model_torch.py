@@ -18,13 +18,13 @@ def graphs(n, batch):
     return (torch.randn(n * batch, 16), source, target, batch), torch.randint(2, (batch, 10)).float()
 
 
-def main(family, threads, steps, hidden, layers, heads, n, batch):
+def main(family, threads, steps, hidden, layers, heads, n, batch, message="gin"):
     torch.set_num_threads(threads)
     if family == "gpt2":
         model = ref_torch.GPT2(256, n, hidden, layers, heads)
         inputs, labels = (torch.randint(256, (batch, n)),), torch.randint(256, (batch, n))
     else:
-        model = ref_torch.GraphTransformer(16, hidden, layers, heads)
+        model = ref_torch.GraphTransformer(16, hidden, layers, heads, message=message)
         inputs, labels = graphs(n, batch)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     for i in range(-2, steps):
@@ -37,4 +37,4 @@ def main(family, threads, steps, hidden, layers, heads, n, batch):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1], *map(int, sys.argv[2:9]), *sys.argv[9:])

@@ -44,8 +44,8 @@ def commands(python: str, out: Path) -> dict[str, list[object]]:
     }
 
 
-def run(command: list[object]) -> tuple[float, float]:
-    """Seconds of the loop, and of the whole command."""
+def run(command: list[object]) -> tuple[float, float, float]:
+    """Seconds of the loop, of CPU in it, and of the whole command."""
     start = time.perf_counter()
     done = subprocess.run(
         [*map(str, command), str(LOOP), str(BATCHES)],
@@ -58,21 +58,23 @@ def run(command: list[object]) -> tuple[float, float]:
     whole = time.perf_counter() - start
     for line in done.stdout.splitlines():
         if line.startswith("loop "):
-            return float(line.split()[1]), whole
+            _, loop_s, cpu_s, *_ = line.split()
+            return float(loop_s), float(cpu_s), whole
     said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
     raise RuntimeError(said[-1][:100])
 
 
 def in_turn(bare: list[object], other: list[object], pairs: int, clean) -> list[tuple]:
-    """(ratio of the loops, seconds more around them) of interleaved pairs; who goes
-    first alternates, so that a drift of the machine cancels."""
+    """(ratio of the loops, of their CPU time, seconds more around them, loop alone) of
+    interleaved pairs; who goes first alternates, so that a drift of the machine cancels."""
     found = []
     for i in range(pairs):
         clean()
         first, second = (bare, other) if i % 2 == 0 else (other, bare)
         a, b = run(first), run(second)
-        (loop0, whole0), (loop1, whole1) = (a, b) if i % 2 == 0 else (b, a)
-        found.append((loop1 / loop0, (whole1 - loop1) - (whole0 - loop0), loop0))
+        (loop0, cpu0, whole0), (loop1, cpu1, whole1) = (a, b) if i % 2 == 0 else (b, a)
+        around = (whole1 - loop1) - (whole0 - loop0)
+        found.append((loop1 / loop0, cpu1 / cpu0, around, loop0))
     return found
 
 
@@ -106,13 +108,16 @@ def interval(ratios: list[float]) -> tuple[float, float, float]:
 
 def row(name: str, found: list[tuple], bar: bool) -> Row:
     ratio, low, high = interval([f[0] for f in found])
-    more = statistics.median(f[1] for f in found)
-    cells = [f"{ratio:.3f}", f"{low:.3f}–{high:.3f}", str(len(found)), f"{more:+.2f}"]
+    cpu, cpu_low, cpu_high = interval([f[1] for f in found])
+    more = statistics.median(f[2] for f in found)
+    cells = [f"{ratio:.3f}", f"{low:.3f}–{high:.3f}", f"{cpu:.3f}"]
+    cells += [f"{cpu_low:.3f}–{cpu_high:.3f}", str(len(found)), f"{more:+.2f}"]
     data = {"ratio": ratio, "low": low, "high": high, "more_s": more}
+    data |= {"cpu": cpu, "cpu_low": cpu_low, "cpu_high": cpu_high}
     result = Row(name, cells, {**data, "ratios": [f[0] for f in found]})
     if bar:
         result.bar, result.passed = f"high ≤ {BAR}", high <= BAR
-        alone = [f[2] for f in found]
+        alone = [f[3] for f in found]
         result.noisy = max(alone) > 1.1 * min(alone)
     return result
 
@@ -122,7 +127,7 @@ def loop() -> Table:
         "torchloop",
         f"CPU torch training, DataLoader with a worker, {BATCHES} batches: loop time "
         "against alone",
-        ["ratio", "95 % interval", "pairs", "start, end s"],
+        ["ratio", "95 % interval", "CPU", "95 % interval", "pairs", "start, end s"],
     )
     python, why = interpreter()
     with tempfile.TemporaryDirectory(prefix="sonde-bench-") as folder:
@@ -141,8 +146,8 @@ def loop() -> Table:
         for name, command in commands(python, Path(folder) / "out").items():
             table.rows.append(peer_row(name, python, command, why, clean))
     table.note = (
-        "ratio: wall time of the loop with over alone, in turn. start, end: seconds more "
-        "around the loop (median). Peers at their defaults; py-spy with -s, to see the "
+        "ratio: wall time of the loop with over alone, in turn; CPU: the same of the CPU "
+        "time of its process. start, end: seconds more around the loop (median). Peers at their defaults; py-spy with -s, to see the "
         "worker too, which the others but memray and Scalene do not."
     )
     return table

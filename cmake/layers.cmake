@@ -36,7 +36,8 @@ foreach(layer IN LISTS sonde_recording sonde_reading)
 endforeach()
 
 # The reference nets' loops: vectorised, sums in any order the compiler fixes once.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/model/ref/kernels.c PROPERTIES
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/model/ref/kernels.c
+    ${CMAKE_SOURCE_DIR}/src/model/ref/kernels_edge.c PROPERTIES
     COMPILE_OPTIONS "-O3;-fno-math-errno;-fno-trapping-math;-fno-signed-zeros;-fassociative-math")
 
 add_library(sonde_all STATIC)

@@ -6,8 +6,14 @@
 set(SONDE_PYTHON ON CACHE BOOL "Build the Python extension")
 include(GNUInstallDirs)
 set(sonde_pythons "")
-if(NOT SONDE_PYTHON OR NOT TARGET layer_record OR sonde_sanitizers)
-    # A sanitized extension needs a sanitized interpreter.
+if(NOT SONDE_PYTHON OR NOT TARGET layer_record)
+    return()
+endif()
+if(sonde_sanitizers)
+    # A sanitized extension needs a sanitized interpreter, or one that is told.
+    if(SONDE_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        include(${CMAKE_CURRENT_LIST_DIR}/python_sanitized.cmake)
+    endif()
     return()
 endif()
 

@@ -5,8 +5,16 @@
 
 #include "store/baselinefile.h"
 #include "store/experiment.h"
+#include "store/series.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int add_up(void *arg, const struct series_view *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        *(double *)arg += s->steps[i] + s->values[i];
+    return 0;
+}
 
 /* What was understood once, and written, is understood again. */
 static void try_experiment(const char *text, size_t len)
@@ -21,6 +29,9 @@ static void try_experiment(const char *text, size_t len)
             abort();
         for (int kind = 0; kind < FACT_KINDS; kind++)
             (void)facts_get(&second, (enum fact_kind)kind, "lr", &arena);
+        double sum = 0;
+        if (e.series)
+            (void)series_each(e.series, e.series_len, add_up, &sum);
     } else if (message.len == 0) {
         abort();
     }

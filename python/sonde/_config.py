@@ -18,7 +18,7 @@ LEVELS = ("basic", "detailed", "comprehensive")
 
 _RUN_ONLY = "allocations are seen by the preload library: use `sonde run`"
 _IO_RUN_ONLY = "file and socket calls are seen by the preload library: use `sonde run`"
-_OPTIMISER = "used by sonde.optimize, which does not exist yet"
+_OPTIMISER = "read by sonde.optimize, a later verb; checked, without effect until then"
 
 
 def _switch(default: Any, text: str, pending: Optional[str] = None) -> Any:
@@ -40,7 +40,14 @@ class Config:
             train()
         print(session.report().bottlenecks)
 
-    `Config.describe()` lists the fields; `config.pending()` those without effect so far.
+    `Config.describe()` lists the fields; `config.pending()` those without effect, with the
+    reason. There are two kinds. What only the preload library sees (track_allocations,
+    track_deallocations, track_file_operations, track_network_operations) needs `sonde run`.
+    The fields of data optimisation (auto_optimize, optimization_threshold, optimize_*,
+    num_workers, prefetch_factor, pin_memory, persistent_workers, memory_efficient,
+    max_memory_usage, chunk_size, enable_caching, cache_*, *_preprocessing,
+    preprocessing_workers, compression, buffer_size, async_io, streaming) are read by
+    sonde.optimize, a later verb: they are checked like all others and change nothing yet.
     """
 
     # ---- code profiling of pipelines (B2) ----
@@ -72,7 +79,7 @@ class Config:
         True, "sample GPU utilisation, clocks, power (NVML, from outside)"
     )
     track_cuda_events: bool = _switch(
-        True, "CUDA events at phase boundaries", "recorded by `sonde run`, not in a session"
+        True, "CUDA events at phase boundaries: device time of torch's phases"
     )
     enable_io_profiling: bool = _switch(True, "everything about input and output")
     track_file_operations: bool = _switch(True, "file calls", _IO_RUN_ONLY)
@@ -253,6 +260,12 @@ class Config:
             kinds |= {"energy", "cpu"}
         return kinds
 
+    def cuda_events(self) -> bool:
+        """Whether the device's time at each phase is measured."""
+        return (
+            self.track_cuda_events and self.enable_gpu_profiling and self.profile_gpu
+        )
+
     def interval(self) -> float:
         return min(self.monitor_interval, self.monitoring_interval)
 
@@ -275,6 +288,16 @@ _INTERVALS = {
     "monitoring_interval",
 }
 
+_LEAST = {
+    "prefetch_factor": 1,
+    "chunk_size": 1,
+    "buffer_size": 1,
+    "profile_depth": 1,
+}
+_SHARES = {"max_memory_usage", "optimization_threshold"}
+_CHOICES = {"profile_level": LEVELS, "compression": ("gzip", "zstd", "none")}
+_FOLDERS = {"profile_dir", "cache_dir"}
+
 
 def _unknown(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
@@ -295,22 +318,29 @@ def _checked(field: "dataclasses.Field[Any]", value: Any) -> Any:
             f"Config.{field.name} must be {kind.__name__}, "
             f"not {type(value).__name__} ({value!r})"
         )
-    if field.name == "profile_level":
-        _check_level(value)
+    if kind is str:
+        _check_text(field.name, value)
     elif kind in (int, float):
         _check_number(field.name, value)
     return value
 
 
-def _check_level(value: str) -> None:
-    if value not in LEVELS:
-        near = difflib.get_close_matches(value, LEVELS, n=1)
+def _check_text(name: str, value: str) -> None:
+    choices = _CHOICES.get(name)
+    if choices and value not in choices:
+        near = difflib.get_close_matches(value, choices, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"profile_level must be one of {', '.join(LEVELS)}{hint}")
+        raise ConfigError(f"Config.{name} must be one of {', '.join(choices)}{hint}")
+    if name in _FOLDERS and (not value or "\0" in value):
+        raise ConfigError(f"Config.{name} is no folder ({value!r})")
 
 
 def _check_number(name: str, value: float) -> None:
-    if not value >= 0:  # NaN neither
-        raise ConfigError(f"Config.{name} cannot be negative ({value!r})")
+    if not value >= 0 or value == float("inf"):  # NaN neither
+        raise ConfigError(f"Config.{name} cannot be negative or endless ({value!r})")
     if name in _INTERVALS and value < 0.01:
         raise ConfigError(f"Config.{name} must be at least 0.01 s ({value!r})")
+    if value < _LEAST.get(name, 0):
+        raise ConfigError(f"Config.{name} must be at least {_LEAST[name]} ({value!r})")
+    if name in _SHARES and value > 1:
+        raise ConfigError(f"Config.{name} is a share: at most 1 ({value!r})")

@@ -30,7 +30,7 @@ class Experiment(Dict[str, Any]):
 
     @property
     def id(self) -> str:
-        return self["id"]
+        return str(self["id"])
 
     @property
     def params(self) -> Dict[str, Any]:

@@ -14,6 +14,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, Optional
 
+from . import _recurrent
+
 MATRIX, ELEMENTS, FREE = "matrix", "elements", "free"
 
 SOFTMAX, NORM, GELU, SMOOTH = 5, 5, 4, 4
@@ -25,20 +27,23 @@ NORM_BACKWARD, SOFTMAX_BACKWARD = 11, 4
 
 @dataclass
 class OperatorCount:
-    """One operator, or all of a layer: multiply-adds, element-wise operations, calls."""
+    """One operator, or all of a layer: multiply-adds, element-wise operations, calls, and
+    the least bytes that had to move: operands read once, results written once."""
 
     macs: int = 0
     elementwise: int = 0
     calls: int = 0
+    bytes: int = 0
 
     @property
     def flops(self) -> int:
         return 2 * self.macs + self.elementwise
 
-    def add(self, macs: int, elementwise: int) -> None:
+    def add(self, macs: int, elementwise: int, moved: int = 0) -> None:
         self.macs += macs
         self.elementwise += elementwise
         self.calls += 1
+        self.bytes += moved
 
 
 @dataclass
@@ -72,6 +77,7 @@ class Flops:
     by_layer: dict[str, OperatorCount] = field(default_factory=dict)
     unknown: list[UnknownOperator] = field(default_factory=list)
     coverage: float = 1.0  # share of the elements made by operators that have a rule
+    bytes: int = 0  # operands read once, results written once
 
     @property
     def matrix_flops(self) -> int:
@@ -90,7 +96,7 @@ class Flops:
         def counts(of: dict[str, OperatorCount]) -> list[dict[str, Any]]:
             return [
                 {"name": name, "flops": c.flops, "macs": c.macs, "calls": c.calls,
-                 "elementwise": c.elementwise}
+                 "elementwise": c.elementwise, "bytes": c.bytes}
                 for name, c in of.items()
             ]  # fmt: skip
 
@@ -99,6 +105,7 @@ class Flops:
             "matrix_gflops": self.matrix_flops / 1e9,
             "gmacs": self.macs / 1e9,
             "elementwise": self.elementwise,
+            "bytes": self.bytes,
             "parameters": self.parameters,
             "flops_per_parameter": self.flops_per_parameter,
             "breakdown": {n: f / 1e9 for n, f in self.breakdown.items()},
@@ -149,9 +156,8 @@ def _stored(tensor: Any) -> int:
     """Elements that are there: of a sparse tensor the non-zero ones."""
     layout = str(getattr(tensor, "layout", ""))
     if layout == "torch.sparse_coo":
-        return int(tensor._nnz()) * max(
-            1, math.prod(tensor.shape[tensor.sparse_dim() :])
-        )
+        block = math.prod(tensor.shape[tensor.sparse_dim() :])
+        return int(tensor._nnz()) * max(1, int(block))
     if layout.startswith("torch.sparse"):
         return int(tensor.values().numel())
     return int(tensor.numel())
@@ -159,6 +165,37 @@ def _stored(tensor: Any) -> int:
 
 def _is_sparse(tensor: Any) -> bool:
     return str(getattr(tensor, "layout", "torch.strided")) != "torch.strided"
+
+
+def _bytes(tensor: Any) -> int:
+    """Of what is stored: a dimension that was expanded is there once."""
+    if _is_sparse(tensor):
+        return _stored(tensor) * int(tensor.element_size())
+    sizes = zip(tensor.shape, tensor.stride())
+    there = math.prod(int(n) if step else min(int(n), 1) for n, step in sizes)
+    return there * int(tensor.element_size())
+
+
+# Read as much of a table as they give back.
+LOOK_UPS = {"embedding", "index", "index_select", "gather", "take", "masked_select"}
+
+
+def _is_view(func: Any) -> bool:
+    """The result is a part of an argument; nothing moves."""
+    returns = func._schema.returns
+    return bool(returns) and all(
+        r.alias_info is not None and not r.alias_info.is_write for r in returns
+    )
+
+
+def _moved(func: Any, name: str, args: Any, kwargs: Any, out: Any) -> int:
+    if _is_view(func):
+        return 0
+    written = sum(map(_bytes, _tensors(out)))
+    if name in LOOK_UPS:
+        return 2 * written
+    operands = [*_tensors(args), *_tensors(list(kwargs.values()))]
+    return written + sum(map(_bytes, operands))
 
 
 # ---- Rules: (arguments, result) → (multiply-adds, element-wise operations) -----------------
@@ -256,28 +293,6 @@ def _encoder_layer(args: Args, kwargs: Kwargs, out: Any) -> Counted:
         elementwise
         + rows * (wide * activation + wide + width + 2 * width * (NORM + 1)),
     )
-
-
-def _recurrent(weights: Any, x: Any, passes: int, out: Any) -> Counted:
-    """Fused recurrent layers: every weight is used once per step and sequence."""
-    used = sum(int(w.numel()) for w in _tensors(weights) if w.dim() == 2)
-    return passes * int(math.prod(x.shape[:-1])) * used, _elements(out)
-
-
-def _cudnn_rnn(args: Args, kwargs: Kwargs, out: Any) -> Counted:
-    return _recurrent(args[1], args[0], 1, out)
-
-
-def _cudnn_rnn_backward(args: Args, kwargs: Kwargs, out: Any) -> Counted:
-    return _recurrent(args[1], args[0], 2, out)
-
-
-def _mkldnn_rnn(args: Args, kwargs: Kwargs, out: Any) -> Counted:
-    return _recurrent(list(args[1:3]), args[0], 1, out)  # then biases and states
-
-
-def _mkldnn_rnn_backward(args: Args, kwargs: Kwargs, out: Any) -> Counted:
-    return _recurrent(list(args[1:3]), args[0], 2, out)
 
 
 def _each(operations: int, of: int = -1) -> Rule:
@@ -390,10 +405,7 @@ RULES: dict[str, Rule] = {
     ),
     "_native_multi_head_attention": _native_attention,
     "_transformer_encoder_layer_fwd": _encoder_layer,
-    "_cudnn_rnn": _cudnn_rnn,
-    "_cudnn_rnn_backward": _cudnn_rnn_backward,
-    "mkldnn_rnn_layer": _mkldnn_rnn,
-    "mkldnn_rnn_layer_backward": _mkldnn_rnn_backward,
+    **_recurrent.RULES,
     # Sparse and graph operators.
     **_names(
         "_sparse_mm _sparse_addmm sparse_sampled_addmm _spmm spmm sspaddmm hspmm "
@@ -436,9 +448,6 @@ RULES: dict[str, Rule] = {
              "where masked_fill bitwise_and bitwise_or bitwise_not bitwise_xor logical_and "
              "logical_or logical_not logical_xor eq ne lt le gt ge isnan isinf nan_to_num "
              "_add_relu floor_divide true_divide copysign hypot", _each(1)),
-    # The products are apart; gates are four activations and a few sums.
-    **_names("_thnn_fused_lstm_cell _thnn_fused_gru_cell _thnn_fused_lstm_cell_backward_impl "
-             "_thnn_fused_gru_cell_backward", _reduction(SMOOTH)),
     **_names("addcmul addcdiv _fused_dropout native_dropout", _first(2)),
     **_names("native_dropout_backward", _each(2)),
     **_names("bernoulli normal uniform random exponential rand_like randn_like rand randn "
@@ -512,6 +521,22 @@ def _base_name(func: Any) -> tuple[str, str]:
     return space, base[:-1] if base.endswith("_") and not base.endswith("__") else base
 
 
+def _is_composite(func: Any) -> bool:
+    """Without a rule, made of operators that may have one. Outside torch.inference_mode()
+    torch takes such apart itself before we see them: conv1d, lstm, matmul, layer_norm."""
+    space, name = _base_name(func)
+    if space != "aten" or name in RULES:
+        return False
+    import torch
+
+    has = getattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", None)
+    return bool(
+        has
+        and hasattr(func, "decompose")
+        and has(func.name(), "CompositeImplicitAutograd")
+    )
+
+
 def _is_pointwise(func: Any) -> bool:
     """torch 2 marks operators that work element by element."""
     return any("pointwise" in str(tag) for tag in getattr(func, "tags", ()))
@@ -581,9 +606,10 @@ class FlopCounter:
             entry = self._unknown[label]
             entry[0] += 1
             entry[1] += made
-        self._operators[label].add(macs, elementwise)
+        moved = _moved(func, name, args, kwargs, out)
+        self._operators[label].add(macs, elementwise, moved)
         for layer in self._layer_names():
-            self._layers[layer].add(macs, elementwise)
+            self._layers[layer].add(macs, elementwise, moved)
 
     def __enter__(self) -> "FlopCounter":
         counter = self
@@ -597,6 +623,11 @@ class FlopCounter:
                 kwargs: Optional[Kwargs] = None,
             ) -> Any:
                 kwargs = kwargs or {}
+                if _is_composite(func):
+                    with self:
+                        parts = func.decompose(*args, **kwargs)
+                    if parts is not NotImplemented:
+                        return parts
                 out = func(*args, **kwargs)
                 counter._safely(func, args, kwargs, out)
                 return out
@@ -630,6 +661,7 @@ class FlopCounter:
         for count in self._operators.values():
             total.macs += count.macs
             total.elementwise += count.elementwise
+            total.bytes += count.bytes
         unknown = [
             UnknownOperator(
                 name, calls, elements, elements / self._made if self._made else 0.0
@@ -651,6 +683,7 @@ class FlopCounter:
             dict(self._layers),
             unknown,
             1.0 - sum(u.share for u in unknown),
+            total.bytes,
         )
 
     # For `counter.total` while it runs and after.
@@ -693,7 +726,8 @@ def flops(model: Any, *inputs: Any, backward: bool = False, **kwargs: Any) -> Fl
 
     from ._model import _keeping_gradients
 
-    if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
+    # Not a named tuple: a packed sequence is one, and one argument.
+    if len(inputs) == 1 and type(inputs[0]) in (tuple, list):
         inputs = tuple(inputs[0])
     elif len(inputs) == 1 and isinstance(inputs[0], dict):
         kwargs, inputs = {**inputs[0], **kwargs}, ()

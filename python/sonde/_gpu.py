@@ -37,7 +37,7 @@ def memory_share() -> Optional[float]:
     if module is None:
         return None
     free, total = module.mem_get_info()
-    return 1 - free / total
+    return 1 - float(free) / float(total)
 
 
 def memory() -> Optional[GpuMemory]:

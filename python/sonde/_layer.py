@@ -23,6 +23,8 @@ NOTES = "python.jsonl"
 _MOST_BYTES = 1 << 20  # of notes in a run
 _MOST_PROBLEMS = 20  # told one by one, per process
 
+cuda_events = True  # whether the device's time at each phase is wanted
+
 _problems = 0
 _directory: Optional[str] = None
 _package = ""

@@ -22,6 +22,16 @@ SECTIONS = ("runtime", "memory", "flops", "scaling")
 SCHEMA = "sonde.model/1"
 
 
+PROVENANCE = (
+    ("runtime", "runtime", "measured", "clock around each pass, the GPU waited for"),
+    ("memory", "memory.peak_mb", "measured", "torch's allocator, or the process's memory"),
+    ("flops", "flops", "modelled", "rules per operator that torch dispatched"),
+    ("roofline", "roofline.peak_flops_per_s", "measured", "the best of several matrix products"),
+    ("roofline", "roofline.peak_bytes_per_s", "measured", "the best of several triads"),
+    ("roofline", "roofline.parts.bytes", "modelled", "operands read and results written once"),
+)  # fmt: skip
+
+
 class Failure(Exception):
     """Said to the user in one line; exit status 2."""
 
@@ -45,6 +55,8 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--warmup-runs", "-w", type=int, default=10)
     parser.add_argument("--threads", "-t", type=int)
     parser.add_argument("--budget", default="20s")
+    parser.add_argument("--dropout", type=float)
+    parser.add_argument("--cpu-time", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", "-q", action="store_true")
     given = parser.parse_args(words)
@@ -95,6 +107,8 @@ def make(
         "num_heads": given.num_heads, "ffn_dim": given.ffn_dim, "num_nodes": given.num_nodes,
         "num_edges": given.num_edges, "batch_size": given.batch_size,
         "seq_len": given.seq_len, "features": given.features, "outputs": given.outputs,
+        "dropout": given.dropout, "mpnn": given.mpnn, "pe": given.pe, "pe_dim": given.pe_dim,
+        "vocab": given.vocab,
     }  # fmt: skip
     wanted = {k: v for k, v in {**sizes, **more}.items() if v is not None}
     try:
@@ -102,6 +116,10 @@ def make(
     except BaseException as error:
         name = getattr(factory, "__name__", "the factory")
         raise Failure(f"{name}() raised {type(error).__name__}: {error}") from error
+    if isinstance(answer, tuple) and len(answer) != 2:
+        raise Failure(
+            f"the factory returned {len(answer)} things: a module, or (module, inputs)"
+        )
     model, inputs = answer if isinstance(answer, tuple) else (answer, None)
     if not hasattr(model, "parameters") or not callable(model):
         raise Failure(
@@ -118,7 +136,7 @@ def inputs_for(model: Any, inputs: Any, given: argparse.Namespace) -> Any:
             [given.num_nodes or 500], given.avg_degree, given.features or 16, given.seed
         )[0]
         inputs = graph_arguments(model, graph)
-    return inputs if isinstance(inputs, (tuple, list, dict)) else (inputs,)
+    return inputs if type(inputs) in (tuple, list, dict) else (inputs,)
 
 
 # ---- Measuring ----------------------------------------------------------------------------
@@ -133,7 +151,9 @@ def seconds(text: str) -> float:
 
 
 class Job:
-    def __init__(self, given: argparse.Namespace) -> None:
+    def __init__(
+        self, given: argparse.Namespace, sizes: Optional[dict[str, int]] = None
+    ) -> None:
         import torch
 
         self.given, self.torch = given, torch
@@ -141,21 +161,26 @@ class Job:
             torch.set_num_threads(given.threads)
         torch.manual_seed(given.seed)
         self.factory = load_factory(given.model)
-        model, inputs = make(self.factory, given)
+        model, inputs = make(self.factory, given, **(sizes or {}))
+        self.graph_inputs = inputs is None
         self.device = given.device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
             self.model = model.to(self.device)
         except (RuntimeError, AssertionError) as error:
-            raise Failure(f"cannot use the device '{self.device}': {error}") from error
+            raise Failure(
+                f"cannot use the device '{self.device}': {error} (try --device cpu)"
+            ) from error
         self.inputs = self._move(inputs_for(self.model, inputs, given))
         self.optimizer = self._optimizer()
 
     def _move(self, value: Any) -> Any:
+        if hasattr(value, "to"):  # a packed sequence too, which is a named tuple
+            return value.to(self.device)
         if isinstance(value, dict):
             return {k: self._move(v) for k, v in value.items()}
-        if isinstance(value, (tuple, list)):
+        if type(value) in (tuple, list):
             return type(value)(self._move(v) for v in value)
-        return value.to(self.device) if hasattr(value, "to") else value
+        return value
 
     def _optimizer(self) -> Any:
         kinds = {
@@ -200,16 +225,17 @@ def timed(job: Job, run: Any, prepare: Any = None) -> Any:
     """As many runs as asked for, fewer when the budget ends; three at least."""
     from ._bench import BenchResult, synchronize
 
+    clock = time.process_time if job.given.cpu_time else time.perf_counter
     times: list[float] = []
     end = time.perf_counter() + seconds(job.given.budget) / 3
     for i in range(job.given.warmup_runs + job.given.num_runs):
         prepared = prepare() if prepare else None
         synchronize()
-        start = time.perf_counter()
+        start = clock()
         run(prepared) if prepare else run()
         synchronize()
-        if i >= job.given.warmup_runs or start > end:
-            times.append(time.perf_counter() - start)
+        if i >= job.given.warmup_runs or time.perf_counter() > end:
+            times.append(clock() - start)
         if len(times) >= 3 and time.perf_counter() > end:
             break
     return BenchResult.of(times, job.given.warmup_runs)
@@ -270,6 +296,50 @@ def operations(job: Job) -> dict[str, Any]:
     return answer
 
 
+def rooflines(job: Job, step_ms: float) -> dict[str, Any]:
+    from ._roofline import roofline
+
+    seconds_for_it = min(3.0, seconds(job.given.budget) / 4)
+    return roofline(job.model, job.call, job.step, step_ms, job.device, seconds_for_it)
+
+
+# What a factory that brings its own inputs may be asked for.
+AXES = {
+    "num_nodes": (100, 500, 1000), "num_layers": (2, 4, 6), "batch_size": (1, 2, 4, 8),
+    "seq_len": (64, 128, 256), "hidden_dim": (64, 128, 256),
+}  # fmt: skip
+
+
+def own_scaling(job: Job) -> list[dict[str, Any]]:
+    """The first two sizes that the factory takes, each by itself; forward passes."""
+    from ._profilers import ScalingResult
+
+    taken = [name for name in AXES if accepted(job.factory, {name: 1})][:2]
+    results = []
+    end = time.perf_counter() + 1.5 * seconds(job.given.budget)
+    for name in taken:
+        result = ScalingResult(name, list(AXES[name]))
+        for size in AXES[name]:
+            late = time.perf_counter() > end
+            result.runtime_stats.append(None if late else _forward_at(job, name, size))
+            result.notes.append("skipped: the time budget ended" if late else "")
+        results.append(result.to_dict())
+    return results
+
+
+def _forward_at(job: Job, name: str, size: int) -> Any:
+    other = Job(job.given, {name: size})
+    # Six points beside the rest must fit a minute with the default of 20 s.
+    few = {
+        "num_runs": 5,
+        "warmup_runs": 1,
+        "budget": f"{seconds(job.given.budget) / 2}s",
+    }
+    other.given = argparse.Namespace(**{**vars(job.given), **few})
+    with job.torch.no_grad():
+        return timed(other, other.call)
+
+
 def scaling(job: Job) -> list[dict[str, Any]]:
     """Along the sizes that the factory takes: nodes and layers."""
     from ._profilers import ScalingExperiment
@@ -281,12 +351,11 @@ def scaling(job: Job) -> list[dict[str, Any]]:
         factory, job.device, num_runs=5, warmup_runs=1, avg_degree=job.given.avg_degree,
         feature_dim=job.given.features or 16, seed=job.given.seed,
     )  # fmt: skip
-    results = []
-    graph_inputs = make(job.factory, job.given)[1] is None
-    if graph_inputs:
-        results.append(experiment.run_node_scaling((100, 500, 1000)).to_dict())
-        if accepted(job.factory, {"num_layers": 1}):
-            results.append(experiment.run_layer_scaling((2, 4, 6)).to_dict())
+    if not job.graph_inputs:
+        return own_scaling(job)
+    results = [experiment.run_node_scaling((100, 500, 1000)).to_dict()]
+    if accepted(job.factory, {"num_layers": 1}):
+        results.append(experiment.run_layer_scaling((2, 4, 6)).to_dict())
     return results
 
 
@@ -312,7 +381,8 @@ def profile(given: argparse.Namespace) -> dict[str, Any]:
         import torch
     except ImportError as error:
         raise Failure(
-            f"this interpreter ({sys.executable}) has no torch: {error}"
+            f"this interpreter ({sys.executable}) has no torch: {error} "
+            "(SONDE_PYTHON_COMMAND names another interpreter)"
         ) from error
     job = Job(given)
     parameters = count_parameters(job.model)
@@ -339,16 +409,29 @@ def profile(given: argparse.Namespace) -> dict[str, Any]:
         if name in given.profile:
             try:
                 answer[name] = sections[name](job)
+                if name == "runtime":
+                    step_ms = answer[name]["training_step"]["mean"]
+                    roof = rooflines(job, step_ms)
             except Failure:
                 raise
             except Exception as error:
                 raise Failure(
                     f"the model failed in {name}: {type(error).__name__}: {error}"
                 ) from error
+    if "runtime" in answer:
+        answer["roofline"] = roof
+    answer["provenance"] = [
+        {"metric": metric, "status": status, "method": method}
+        for section, metric, status, method in PROVENANCE
+        if section in answer
+    ]
     return answer
 
 
 def text(answer: dict[str, Any]) -> str:
+    from ._flops import _si
+    from ._roofline import text as roofline_text
+
     info = answer["model_info"]
     lines = [
         f"{info['name']} · {info['class']} · {info['total_parameters']:,} parameters "
@@ -364,25 +447,35 @@ def text(answer: dict[str, Any]) -> str:
                     f"{stats[k]:11.3f}" for k in ("mean", "std", "min", "max")
                 )
                 lines.append(f"  {name:<14}{values}   {stats['num_runs']} runs")
+        lines += roofline_text(answer["roofline"])
     if "memory" in answer:
         peak = answer["memory"]["peak_mb"]
         parts = ", ".join(
-            f"{k} {v:.1f}" for k, v in answer["memory"]["breakdown"].items()
+            f"{k.replace('_', ' ')} {v:.1f}"
+            for k, v in answer["memory"]["breakdown"].items()
         )
         shown = "unknown" if peak is None else f"{peak:.1f} MiB"
-        lines.append(f"\n  memory: peak {shown}; {parts} (MiB)")
+        lines.append(f"\n  MEMORY, measured: peak {shown}\n  {parts} (MiB)")
     if "flops" in answer:
         f = answer["flops"]
         lines.append(
-            f"\n  FLOPs: forward {f['total_gflops']:.4g} G ({f['gmacs']:.4g} GMAC), training step "
-            f"{f['training_step_gflops']:.4g} G, {f['coverage']:.1%} of the elements by known operators"
+            f"\n  FLOPs: forward {_si(f['total_gflops'] * 1e9)} ({_si(f['gmacs'] * 1e9)}MAC), "
+            f"training step {_si(f['training_step_gflops'] * 1e9)}\n"
+            f"  {f['coverage']:.1%} of the elements by operators that have a rule"
         )
         lines += [
-            f"    {n:<28} {v:.4g} G" for n, v in list(f["breakdown"].items())[:8] if v
+            f"    {n:<28} {_si(v * 1e9):>8}"
+            for n, v in list(f["breakdown"].items())[:8]
+            if v
         ]
         lines += [
             f"    no rule for {u['name']}: {u['share']:.1%}" for u in f["unknown"]
         ]
+    if answer.get("scaling") == []:
+        lines.append(
+            "\n  SCALING: nothing to vary, the factory takes none of\n    "
+            + ", ".join(AXES)
+        )
     for result in answer.get("scaling", []):
         lines.append(f"\n  SCALING by {result['axis']}")
         for value, stats, note in zip(

@@ -7,7 +7,7 @@ import inspect
 import resource
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterator, Optional, TypeVar, Union
 
 from . import _gpu, _sonde
 from ._profile import zone_of
@@ -129,7 +129,7 @@ class Operation:
         self.enabled = enabled
         self.phase, self.component = phase, component
         self.tags = {key: str(value) for key, value in tags.items()}
-        self._record: Any = _sonde.Operation(name)
+        self._record: Union[_sonde.Operation, _AwaitingRecord] = _sonde.Operation(name)
         self.metrics = Metrics(self._record)
         self.samples: Optional[int] = None
         self.gpu_mem_before_mb: Optional[float] = None

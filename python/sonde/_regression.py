@@ -125,7 +125,8 @@ def _gate(
         json.dump(task, file)
         file.flush()
         words = ["check", "--json", "--inconclusive", "pass", "--samples", file.name]
-        return json.loads(_command.ask(*words))["metrics"][0]
+        metric: dict[str, Any] = json.loads(_command.ask(*words))["metrics"][0]
+        return metric
 
 
 class RegressionCheck:

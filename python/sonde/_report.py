@@ -61,11 +61,13 @@ class Report:
 
     @property
     def run(self) -> dict[str, Any]:
-        return self._data["run"]
+        found: dict[str, Any] = self._data["run"]
+        return found
 
     @property
     def summary(self) -> dict[str, Any]:
-        return self._data["summary"]
+        found: dict[str, Any] = self._data["summary"]
+        return found
 
     @property
     def verdict(self) -> Optional[str]:
@@ -73,11 +75,13 @@ class Report:
 
     @property
     def phases(self) -> list[dict[str, Any]]:
-        return self._data["phases"]
+        found: list[dict[str, Any]] = self._data["phases"]
+        return found
 
     @property
     def operations(self) -> list[dict[str, Any]]:
-        return self._data["operations"]
+        found: list[dict[str, Any]] = self._data["operations"]
+        return found
 
     @property
     def bottlenecks(self) -> list[dict[str, Any]]:

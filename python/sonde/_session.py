@@ -7,12 +7,13 @@ import errno
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
-from . import _command, _operation, _sonde
+from . import _command, _layer, _operation, _sonde
 from ._companion import Companion
 from ._config import LEVELS, Config
 from ._monitor import Monitor
@@ -126,6 +127,7 @@ class Session:
         if self.config.records:
             self._start_recorder()
         self._apply_phases(self.config.phases_off())
+        _apply_events(self.config.cuda_events())
         self._start_monitor()
         if self.directory is not None and not self.joined:
             self._companion = Companion(self.config, self.directory)
@@ -166,6 +168,7 @@ class Session:
             for note in self._companion.notes:
                 self.logger.info("sonde: %s", note)
         self._apply_phases([])
+        _apply_events(True)
         if self.directory is not None and not self.joined:
             _sonde.session_stop()
             self._finish()
@@ -275,6 +278,18 @@ class Session:
     def __repr__(self) -> str:
         state = "active" if self._running else "stopped" if self.directory else "new"
         return f"<sonde.Session {state} {self.directory or ''}>"
+
+
+def _apply_events(on: bool) -> None:
+    """For the torch layer of this session, and for that of the run it has joined."""
+    layers: list[tuple[Optional[str], Any]] = [(__package__, _layer)]
+    if "_sonde_layer._layer" in sys.modules:
+        layers.append(("_sonde_layer", sys.modules["_sonde_layer._layer"]))
+    for package, layer in layers:
+        layer.cuda_events = on
+        cuda: Any = sys.modules.get(f"{package}._torch.cuda")
+        if cuda is not None:
+            cuda.switch_events()
 
 
 def session(config: Optional[Config] = None, **options: Any) -> Session:

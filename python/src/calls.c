@@ -33,8 +33,9 @@ static struct call {
     PyObject *function; /* ours to hold: never freed */
     vectorcallfunc next;
     struct sonde_site *site;
-    bool by_caller;  /* the site's name and phase, the caller's line */
-    PyObject *told;  /* instead of a site: called before, with the arguments */
+    bool by_caller; /* the site's name and phase, the caller's line */
+    PyObject *
+        told; /* instead of a site: called with the arguments of calls that went well */
     PyObject *range; /* instead of a site: a Range, which knows by the first argument */
     unsigned alone;
 } calls[MOST];
@@ -72,6 +73,15 @@ static void tell_of(const struct call *c, PyObject *const *args, Py_ssize_t n)
     Py_XDECREF(tuple);
 }
 
+static PyObject *call_told(const struct call *c, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames)
+{
+    PyObject *answer = c->next(c->function, args, nargsf, kwnames);
+    if (answer)
+        tell_of(c, args, PyVectorcall_NARGS(nargsf));
+    return answer;
+}
+
 static PyObject *call_function(PyObject *function, PyObject *const *args, size_t nargsf,
                                PyObject *kwnames)
 {
@@ -79,9 +89,7 @@ static PyObject *call_function(PyObject *function, PyObject *const *args, size_t
     if (c->range)
         return call_range(c, args, nargsf, kwnames);
     if (c->told)
-        tell_of(c, args, PyVectorcall_NARGS(nargsf));
-    if (c->told)
-        return c->next(function, args, nargsf, kwnames);
+        return call_told(c, args, nargsf, kwnames);
     if (!sonde_on_())
         return c->next(function, args, nargsf, kwnames);
     struct sonde_site *site = c->by_caller
@@ -178,7 +186,7 @@ static PyObject *watch(struct call call)
 }
 
 /* watch_function(function, zone, alone, by_caller): whether calls of it are zones from now on. Any
- * other callable instead of a zone is told of each call. */
+ * other callable instead of a zone is told of each call that went well. */
 PyObject *py_watch_function(PyObject *module, PyObject *args)
 {
     (void)module;

@@ -1,7 +1,18 @@
 /* loaders.c: what sonde._torch tells about data loaders. */
 #include "book.h"
+#include "fetches.h"
 #include "hook.h"
 #include "maker.h"
+
+extern const struct hook_kind next_kind, sampling_kind, sending_kind, taking_kind,
+    polling_kind, pinning_kind, making_kind, collating_kind, waiting_kind, putting_kind,
+    pickling_kind, posting_kind;
+const struct hook_kind *const hook_kinds[] = {
+    &next_kind,    &sampling_kind, &sending_kind,  &taking_kind,
+    &polling_kind, &pinning_kind,  &making_kind,   &collating_kind,
+    &waiting_kind, &putting_kind,  &pickling_kind, &posting_kind,
+    NULL,
+};
 
 /* loader_open() -> life: 0 when nothing is recorded, another number in every process and
  * session. */
@@ -108,7 +119,7 @@ static PyMethodDef functions[] = {
     { "loader_standin", py_loader_standin, METH_VARARGS, NULL },
     { "loader_step", py_loader_step, METH_VARARGS, NULL },
     { "loader_is_standin", py_loader_is_standin, METH_O, NULL },
-    { "loader_calls", py_loader_calls, METH_VARARGS, NULL },
+    { "loader_tensor", py_loader_tensor, METH_O, NULL },
     { "ticks", py_ticks, METH_NOARGS, NULL },
     { "process_role", py_process_role, METH_O, NULL },
     { NULL, NULL, 0, NULL },
@@ -118,7 +129,7 @@ int loaders_init(PyObject *module)
 {
     return PyModule_AddFunctions(module, functions) == 0 && maker_init(module) == 0 &&
                    proxies_init(module) == 0 && making_init(module) == 0 &&
-                   fetches_init(module) == 0
+                   fetches_init(module) == 0 && batch_init() == 0
                ? 0
                : -1;
 }

@@ -99,7 +99,7 @@ static PyObject *phase_names(void)
     return names;
 }
 
-/* ---- Values, marks, steps -------------------------------------------------------- */
+/* ---- Values, marks -------------------------------------------------------- */
 
 typedef void value_function(const char *, double);
 
@@ -139,74 +139,6 @@ static PyObject *py_mark(PyObject *module, PyObject *args)
         return NULL;
     sonde_mark(name);
     return new_none();
-}
-
-/* Steps that the program tells win over those that are guessed. */
-static bool user_steps, auto_open;
-
-static PyObject *py_step(PyObject *module, PyObject *args, PyObject *kwargs)
-{
-    (void)module;
-    static char *names[] = { "samples", NULL };
-    Py_ssize_t samples = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:step", names, &samples))
-        return NULL;
-    if (samples < 0) {
-        PyErr_SetString(PyExc_ValueError, "step(samples=…) cannot be negative");
-        return NULL;
-    }
-    if (!user_steps && auto_open) /* began by a guess; the program knows better */
-        sonde_step_cancel(0);
-    user_steps = true;
-    sonde_step_samples((uint64_t)samples);
-    return new_none();
-}
-
-/* step_auto(): a step begins as far as sonde/_torch can tell. */
-static PyObject *py_step_auto(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    auto_open = true;
-    if (!user_steps)
-        sonde_step();
-    return new_none();
-}
-
-static PyObject *py_user_steps(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    return PyBool_FromLong(user_steps);
-}
-
-/* step_end(), step_add(n), step_cancel(n): for sonde/_torch/steps.py. */
-static PyObject *py_step_end(PyObject *module, PyObject *unused)
-{
-    (void)module, (void)unused;
-    auto_open = false;
-    sonde_step_end();
-    return new_none();
-}
-
-static PyObject *samples_told(PyObject *number, void (*record)(uint64_t))
-{
-    const Py_ssize_t samples = PyLong_AsSsize_t(number);
-    if (samples < 0 && PyErr_Occurred())
-        return NULL;
-    record(samples < 0 ? 0 : (uint64_t)samples);
-    return new_none();
-}
-
-static PyObject *py_step_add(PyObject *module, PyObject *number)
-{
-    (void)module;
-    return samples_told(number, sonde_step_add);
-}
-
-static PyObject *py_step_cancel(PyObject *module, PyObject *number)
-{
-    (void)module;
-    auto_open = false;
-    return samples_told(number, sonde_step_cancel);
 }
 
 typedef void note_function(const char *, const char *);
@@ -320,11 +252,11 @@ static PyMethodDef methods[] = {
     { "task_resumed", py_task_resumed, METH_O, NULL },
     { "set_phases", py_set_phases, METH_VARARGS, NULL },
     { "set_package", py_set_package, METH_VARARGS, NULL },
-    { "step_auto", py_step_auto, METH_NOARGS, NULL },
-    { "user_steps", py_user_steps, METH_NOARGS, NULL },
-    { "step_end", py_step_end, METH_NOARGS, NULL },
-    { "step_add", py_step_add, METH_O, NULL },
-    { "step_cancel", py_step_cancel, METH_O, NULL },
+    { "steps_start", py_steps_start, METH_VARARGS, NULL },
+    { "steps_end", py_steps_end, METH_NOARGS, NULL },
+    { "steps_forget", py_steps_forget, METH_NOARGS, NULL },
+    { "optimizer_begins", py_optimizer_begins, METH_O, NULL },
+    { "optimizer_made", py_optimizer_made, METH_O, NULL },
     { "watch_tensors", py_watch_tensors, METH_VARARGS, NULL },
     { "device_start", py_device_start, METH_O, NULL },
     { "device_flush", py_device_flush, METH_NOARGS, NULL },

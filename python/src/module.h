@@ -1,6 +1,6 @@
 /* module.h: what the files of the extension share.
  *
- *   module.c     the module, names of phases, values, marks, steps
+ *   module.c     the module, names of phases, values, marks
  *   zone.c       Zone objects and what `with` calls
  *   zones.c      zone(): finding and making them
  *   begin.c      begin() and end()
@@ -21,8 +21,11 @@
  *   ranges.c     ranges the program names itself
  *   roots.c      the outermost call of a torch module
  *   hook.c       callables in front of others, for data loaders
- *   loaders.c    what data loaders do, written down: book.c the file, fetches.c who
- *                iterates, maker.c and making.c who makes samples, proxies.c stand-ins
+ *   steps.c      where training steps begin and end, what is evaluation
+ *   loaders.c    what data loaders do, written down: book.c the file; fetches.c who
+ *                iterates: next.c one fetch, batch.c what it brought, travels.c how that
+ *                came, pinning.c; maker.c and making.c who makes samples, worker.c that
+ *                in a process of its own, proxies.c stand-ins
  *
  * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The
  * same source builds for one interpreter with its own headers and, with Py_LIMITED_API,
@@ -171,7 +174,14 @@ PyObject *py_bench(PyObject *module, PyObject *args, PyObject *kwargs);
 int hook_init(PyObject *module);
 int loaders_init(PyObject *module);
 int fetches_init(PyObject *module);
-PyObject *py_loader_calls(PyObject *module, PyObject *args);
+
+/* ---- steps.c ---- */
+PyObject *py_step(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_steps_start(PyObject *module, PyObject *args);
+PyObject *py_steps_end(PyObject *module, PyObject *unused);
+PyObject *py_steps_forget(PyObject *module, PyObject *unused);
+PyObject *py_optimizer_begins(PyObject *module, PyObject *unused);
+PyObject *py_optimizer_made(PyObject *module, PyObject *unused);
 
 /* Makes the type and adds it to the module under the last part of its name. */
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec);

@@ -40,6 +40,7 @@ static struct known {
     PyObject *alive; /* weak reference */
     struct sonde_site *sites[KINDS];
     bool told;
+    bool judged, plain; /* it has nothing to switch: a loss */
 } table[TYPES];
 
 static struct known *place_of(PyObject *type)
@@ -63,18 +64,21 @@ static void learn(struct known *k, PyObject *type)
         swallow("describing a module");
 }
 
-static bool is_same(const struct known *k, PyObject *type)
+static bool refers_to(PyObject *weak, const PyObject *o)
 {
-    if (k->type != type || !k->alive)
-        return false;
 #if PY_VERSION_HEX >= 0x030D0000 && !defined(Py_LIMITED_API)
     PyObject *held = NULL;
-    (void)PyWeakref_GetRef(k->alive, &held);
+    (void)PyWeakref_GetRef(weak, &held);
     Py_XDECREF(held);
-    return held == type;
+    return held == o;
 #else
-    return PyWeakref_GetObject(k->alive) == type;
+    return PyWeakref_GetObject(weak) == o;
 #endif
+}
+
+static bool is_same(const struct known *k, PyObject *type)
+{
+    return k->type == type && k->alive && refers_to(k->alive, type);
 }
 
 static struct sonde_site *site_for(PyObject *type, enum kind kind)
@@ -98,7 +102,7 @@ static int truth_of(PyObject *o, PyObject *name)
     return truth;
 }
 
-static bool wants_gradients(void)
+bool roots_gradients(void)
 {
     PyObject *answer = grad_enabled ? PyObject_CallObject(grad_enabled, NULL) : NULL;
     const bool on = answer != Py_False;
@@ -112,15 +116,58 @@ static bool has_nothing_to_switch(PyObject *self)
     return truth_of(self, text_parameters) == 0 && truth_of(self, text_modules) == 0;
 }
 
+static void remember(PyObject *self);
+
 static enum kind kind_of(PyObject *self)
 {
-    if (wants_gradients())
+    if (roots_gradients()) {
         evaluating = 0;
-    else if (truth_of(self, text_training) == 0)
+        remember(self);
+    } else if (truth_of(self, text_training) == 0) {
         evaluating = 1;
-    else if (!has_nothing_to_switch(self))
+    } else if (!has_nothing_to_switch(self)) {
         evaluating = 0;
+    }
     return evaluating ? EVALUATING : TRAINING;
+}
+
+/* ---- The module that is trained ----------------------------------------------------- */
+
+/* The last one called with gradients that has something to switch. */
+static struct {
+    PyObject *module; /* address only */
+    PyObject *alive;  /* weak reference, or NULL */
+    bool switched_on; /* it was in training mode then */
+} trained;
+
+static void remember(PyObject *self)
+{
+    struct known *k = place_of((PyObject *)Py_TYPE(self));
+    if (!k->judged) {
+        k->judged = true;
+        k->plain = has_nothing_to_switch(self);
+    }
+    if (k->plain)
+        return;
+    if (trained.module != self || !trained.alive || !refers_to(trained.alive, self)) {
+        Py_XDECREF(trained.alive);
+        trained.module = self;
+        trained.alive = PyWeakref_NewRef(self, NULL);
+        PyErr_Clear();
+    }
+    trained.switched_on = truth_of(self, text_training) == 1;
+}
+
+bool roots_switched(void)
+{
+    return trained.switched_on && trained.alive &&
+           refers_to(trained.alive, trained.module) &&
+           truth_of(trained.module, text_training) == 0;
+}
+
+uint64_t roots_evaluations(void)
+{
+    return counts[EVALUATING];
 }
 
 /* ---- The slots -------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 /* More than 0 on a thread inside of which calls of modules are no zones of their own. */
 extern __thread unsigned torch_alone __attribute__((tls_model("initial-exec")));
 
-/* fetches.c: a tensor went to a device, in so many ticks. */
+/* next.c: a tensor went to a device, in so many ticks. */
 void fetches_moved(uint64_t ticks);
 
 /* Forgets the current exception and tells on_problem()'s handler of it. */
@@ -34,6 +34,17 @@ static inline void phase_end(struct sonde_site *site)
 
 /* tensors.c: a site for the line of the program that is being executed. */
 struct sonde_site *site_of_caller(const char *name, int phase);
+
+/* roots.c: whether torch keeps gradients at the moment. */
+bool roots_gradients(void);
+/* … the module trained last is switched to evaluation now, and was not then. */
+bool roots_switched(void);
+/* … how often a module was called to evaluate. */
+uint64_t roots_evaluations(void);
+
+/* watched.c: how often it was called. */
+bool watched_check(PyObject *o);
+uint64_t watched_calls(PyObject *watched);
 
 /* ranges.c: around the call of a method that begins or ends a range; `failed`: it
  * raised something. */

@@ -16,6 +16,7 @@ struct watched {
     PyObject_HEAD
     struct sonde_site *site; /* NULL: no zone */
     PyObject *function, *before, *after;
+    PyObject *told; /* called with the arguments of calls that went well */
     PyObject *dict, *weak;
     unsigned long long calls;
     int alone; /* calls of modules inside are part of it, not zones of their own */
@@ -79,6 +80,8 @@ static PyObject *watched_call(PyObject *self, PyObject *args, PyObject *kwargs)
     torch_alone -= (unsigned)w->alone;
     if (site)
         phase_end(site);
+    if (w->told && answer)
+        tell(w->told, args, "told");
     if (w->after)
         tell(w->after, answer ? answer : Py_None, "after");
     return answer;
@@ -129,11 +132,12 @@ static void take_names(struct watched *w)
 
 static PyObject *watched_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "function", "zone", "before", "after", "alone", NULL };
-    PyObject *function, *zone = NULL, *before = NULL, *after = NULL;
+    static char *names[] = { "function", "zone", "before", "after",
+                             "alone",    "told", NULL };
+    PyObject *function, *zone = NULL, *before = NULL, *after = NULL, *told = NULL;
     int alone = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOp:Watched", names, &function,
-                                     &zone, &before, &after, &alone))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOpO:Watched", names, &function,
+                                     &zone, &before, &after, &alone, &told))
         return NULL;
     struct sonde_site *site = NULL;
     if (zone && zone != Py_None && !(site = site_from(zone)))
@@ -147,6 +151,7 @@ static PyObject *watched_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     take_names(w);
     w->before = given(before);
     w->after = given(after);
+    w->told = given(told);
     w->alone = alone;
     return (PyObject *)w;
 }
@@ -158,6 +163,7 @@ static int watched_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(w->function);
     Py_VISIT(w->before);
     Py_VISIT(w->after);
+    Py_VISIT(w->told);
     Py_VISIT(w->dict);
     return 0;
 }
@@ -168,6 +174,7 @@ static int watched_clear(PyObject *self)
     Py_CLEAR(w->function);
     Py_CLEAR(w->before);
     Py_CLEAR(w->after);
+    Py_CLEAR(w->told);
     Py_CLEAR(w->dict);
     return 0;
 }
@@ -235,9 +242,20 @@ static PyType_Spec watched_spec = {
     .slots = watched_slots,
 };
 
+static PyTypeObject *watched_type;
+
+bool watched_check(PyObject *o)
+{
+    return Py_TYPE(o) == watched_type;
+}
+
+uint64_t watched_calls(PyObject *watched)
+{
+    return ((struct watched *)watched)->calls;
+}
+
 int watched_init(PyObject *module)
 {
-    PyTypeObject *type = add_type(module, &watched_spec);
-    Py_XDECREF((PyObject *)type);
-    return type ? 0 : -1;
+    watched_type = add_type(module, &watched_spec);
+    return watched_type ? 0 : -1;
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/metric_series.h"
 #include "base/buf.h"
 #include "base/files.h"
 #include "base/redact.h"
@@ -124,6 +125,25 @@ static int put_metrics(const struct op_value *list, struct arena *arena,
         fact_write(&json, v->name,
                    &(struct value){ .type = VALUE_FLOAT, .number = v->last });
     return finish_facts(&json, arena, e, FACT_METRIC);
+}
+
+static int put_series(const struct run *run, struct arena *arena, struct experiment *e)
+{
+    struct metric_list *list = calloc(1, sizeof *list);
+    struct buf json = BUF_INIT;
+    int rc = list ? metric_list_read(run, list) : -ENOMEM;
+    if (rc == 0)
+        rc = metric_list_write(list, &json);
+    if (rc == 0 && json.len > 2) { /* more than {} */
+        e->series = arena_strndup(arena, json.data, json.len);
+        e->series_len = json.len;
+        rc = e->series ? 0 : -ENOMEM;
+    }
+    if (list)
+        metric_list_release(list);
+    free(list);
+    buf_release(&json);
+    return rc;
 }
 
 /* ---- Numbers ------------------------------------------------------------------------ */
@@ -259,6 +279,8 @@ int experiment_of(const struct report *report, struct arena *arena,
         rc = put_tags(report->tags, report->tag_count, arena, &e);
     if (rc == 0)
         rc = put_metrics(report->metrics, arena, &e);
+    if (rc == 0 && (report->metrics || report->counters)) /* else no trace has any */
+        rc = put_series(run, arena, &e);
     if (rc < 0)
         return rc;
     experiment_derive(&e);

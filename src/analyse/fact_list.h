@@ -59,6 +59,19 @@ FACT(PADDING_SHARE, "padding_share", "share",
 FACT(WORKERS_GAIN, "gain_from_workers", "share", "what-if model")
 FACT(WORKERS_GAIN_LOW, "gain_from_workers_low", "share", "what-if model")
 FACT(WORKERS_GAIN_HIGH, "gain_from_workers_high", "share", "what-if model")
+FACT(TRANSFORM_GAIN, "gain_from_faster_transform", "share",
+     "what-if model, 10 times as fast")
+FACT(TRANSFORM_GAIN_LOW, "gain_from_faster_transform_low", "share",
+     "what-if model, twice as fast")
+FACT(TRANSFORM_GAIN_HIGH, "gain_from_faster_transform_high", "share",
+     "what-if model, free")
+FACT(EVEN_GAIN, "gain_from_even_samples", "share", "what-if model")
+FACT(EVEN_GAIN_LOW, "gain_from_even_samples_low", "share", "what-if model")
+FACT(EVEN_GAIN_HIGH, "gain_from_even_samples_high", "share", "what-if model")
+FACT(COLLATE_GAIN, "gain_from_plain_collate", "share",
+     "what-if model, one copy of the batch")
+FACT(COLLATE_GAIN_LOW, "gain_from_plain_collate_low", "share", "what-if model")
+FACT(COLLATE_GAIN_HIGH, "gain_from_plain_collate_high", "share", "what-if model")
 FACT(WORKERS_BEST, "best_workers", "1", "what-if model")
 FACT(FEWER_WORKERS_LOSS, "loss_with_half_the_workers", "share", "what-if model")
 FACT(WORKER_START_S, "worker_start", "s", "loader")
@@ -76,6 +89,7 @@ FACT(RUNNABLE, "runnable_per_core", "1", "monitors")
 FACT(THREADS, "threads", "1", "monitors")
 FACT(BUSY_THREADS, "busy_threads", "1", "monitors")
 FACT(SWITCHES, "context_switches", "1/s", "monitors")
+FACT(TURNS, "involuntary_switches_per_cpu_second", "1/s", "monitors")
 FACT(SPIN_SHARE, "spinning_share", "share", "native stacks")
 FACT(CPU_LIMIT, "cpu_quota", "cores", "monitors, cgroup")
 FACT(THROTTLED_SHARE, "throttled_share", "share", "monitors, cgroup")
@@ -100,7 +114,9 @@ FACT(SWAP_MB, "swap", "MiB", "monitors")
 FACT(MAJOR_FAULTS, "page_faults_major", "1/s", "monitors")
 FACT(FAULTS_PER_STEP, "page_faults_per_step", "1", "monitors")
 FACT(FAULT_SHARE, "page_fault_time_share", "share",
-     "page faults at 0.5 µs and up, modelled")
+     "page faults at 1 µs and up, modelled")
+FACT(FAULT_KERNEL_SHARE, "page_fault_kernel_share", "share",
+     "page faults, at what native stacks in the kernel say of one")
 FACT(ALLOCS_PER_STEP, "allocations_per_step", "1", "allocations")
 FACT(ALLOC_MB_PER_STEP, "allocated_per_step", "MiB", "allocations")
 FACT(ALLOC_SHARE, "allocator_share", "share", "native stacks")

@@ -59,6 +59,49 @@ static double transform_of(const struct loader *l)
     return l->transform_count ? fmin(share, 1) : NAN;
 }
 
+static double foreign_cores(const struct report *r)
+{
+    const double all = steady_mean(r, "cpu_system", "");
+    const double own = steady_mean(r, "cpu", "");
+    return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0) / 100;
+}
+
+/* Of a wall time of the main thread: waiting for a core while the workers had it. Others
+ * that want cores have their part of the waiting. */
+static double waited_for_workers(const struct report *r, const struct loader *l,
+                                 double compute_ns)
+{
+    char pid[16];
+    (void)snprintf(pid, sizeof pid, "%u", l->pid);
+    const double main_cpu = steady_mean(r, "cpu", pid) / 100;
+    const double delay = steady_mean(r, "run_delay", pid) / 100;
+    const double workers = steady_mean(r, "cpu", "") / 100 - main_cpu;
+    const double others = foreign_cores(r);
+    if (!(main_cpu > 0.01) || !(delay > 0) || !(workers > 0) || isnan(others))
+        return 0;
+    return compute_ns * delay / (main_cpu + delay) * workers / (workers + others);
+}
+
+static double batch_mb(const struct loader *l)
+{
+    return l->batch_bytes.count ? l->batch_bytes.mean / MIB : NAN;
+}
+
+static double median_of_times(const struct loader_times *t)
+{
+    return t->d.count ? distribution_quantile(&t->d, 0.5) : NAN;
+}
+
+/* To take a batch the main process asks its worker for the memory it is in, and a worker
+ * that computes answers late: that is waiting, not the work of taking it. */
+static double own_receive(const struct loader *l)
+{
+    const double mb = batch_mb(l);
+    const double most = 1.5e6 + 1.2e6 * (isnan(mb) ? 0 : mb);
+    const double median = median_of_times(&l->receive);
+    return isnan(mb) ? median : at_most(median, most);
+}
+
 static void fill_pipeline(const struct report *r, const struct loader *l,
                           struct pipeline *p)
 {
@@ -78,14 +121,17 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
         .make_ns = own_make(l, cores, make, cpu),
         .make_cpu_ns = cpu,
         .transform_share = transform_of(l),
-        .ship_ns = l->num_workers > 0 ? mean_of(&l->pickle) : NAN,
-        .receive_ns = l->num_workers > 0 ? mean_of(&l->receive) : NAN,
-        .batch_mb = l->batch_bytes.count ? l->batch_bytes.mean / MIB : NAN,
+        .ship_ns = l->num_workers > 0 ? median_of_times(&l->pickle) : NAN,
+        .receive_ns = l->num_workers > 0 ? own_receive(l) : NAN,
+        .batch_mb = batch_mb(l),
         .make = l->make.d.count ? &l->make.d : NULL,
+        .foreign_cores = foreign_cores(r),
     };
     if (isnan(p->compute_ns))
         p->compute_ns = mean_of(&l->consume);
     p->known = p->known && p->compute_ns >= 0;
+    if (l->num_workers > 0)
+        p->compute_wait_ns = waited_for_workers(r, l, p->compute_ns);
 }
 
 void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
@@ -96,10 +142,60 @@ void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
         fill_pipeline(report, l, ret_pipeline);
 }
 
+/* What is saved when only parts of the time to make a batch are left: the three facts
+ * that begin with `mid`. */
+static void set_gain(const struct pipeline *p, struct facts *f, enum fact mid,
+                     const double left[3], bool even)
+{
+    struct forecast with[3];
+    for (int i = 0; i < 3; i++) {
+        struct settings s = whatif_now(p);
+        s.make_part = fmax(left[i], 1e-3);
+        s.even = even;
+        with[i] = whatif_predict(p, &s);
+    }
+    const double step = p->step_ns;
+    const double gain = fmax(1 - with[1].step_ns / step, 0);
+    f->v[mid] = gain;
+    f->v[mid + 1] = fmin(fmax(1 - with[0].high_ns / step, 0), gain);
+    f->v[mid + 2] = fmax(1 - with[2].low_ns / step, gain);
+}
+
+/* What a batch of MiB costs to put together in one copy, with the calls around it. */
+static double copy_ns(double mb)
+{
+    return isnan(mb) ? 0 : 0.1e6 + 0.3e6 * mb;
+}
+
+/* Cures of what a batch costs. A rewritten transform is seldom less than twice as fast;
+ * loops of Python over elements that become array operations are ten times and more. */
+static void set_cures(const struct pipeline *p, struct facts *f)
+{
+    const double transform = at_most(f->v[FACT_TRANSFORM_OF_SAMPLE], 1);
+    const double tail = f->v[FACT_SLOW_SAMPLE_SHARE];
+    const double collate = f->v[FACT_COLLATE_OF_BATCH];
+    const double copied = copy_ns(p->batch_mb) / p->make_ns;
+    if (transform > 0) {
+        const double left[3] = { 1 - 0.5 * transform, 1 - 0.9 * transform,
+                                 1 - transform };
+        set_gain(p, f, FACT_TRANSFORM_GAIN, left, false);
+    }
+    if (tail > 0) {
+        const double left[3] = { 1 - 0.6 * tail, 1 - tail, 1 - 1.1 * tail };
+        set_gain(p, f, FACT_EVEN_GAIN, left, true);
+    }
+    if (collate > 0) {
+        const double left[3] = { 1 - 0.5 * collate, fmin(1 - collate + copied, 1),
+                                 1 - collate };
+        set_gain(p, f, FACT_COLLATE_GAIN, left, false);
+    }
+}
+
 static void set_model(const struct pipeline *p, struct facts *f)
 {
     if (!p->known)
         return;
+    set_cures(p, f);
     const struct settings best = whatif_best(p);
     struct settings half = whatif_now(p);
     f->v[FACT_WORKERS_BEST] = best.workers;
@@ -271,6 +367,22 @@ static void set_epochs(const struct report *r, const struct loader *l, struct fa
 
 /* ---- All of it --------------------------------------------------------------------------- */
 
+/* Where no stack tells the line samples are made at: the class that makes them, and its
+ * slowest transform. The line of DataLoader(…) says nothing about either. */
+static void name_transform(struct report *r, const struct loader *l, struct facts *f)
+{
+    const char *known = f->place[PLACE_TRANSFORM];
+    struct buf b = BUF_INIT;
+    if (known[0] && strcmp(known, f->place[PLACE_LOADER]) != 0)
+        return;
+    buf_printf(&b, "%s.%s", l->dataset[0] ? l->dataset : "the data set",
+               l->iterable ? "__iter__" : "__getitem__");
+    if (l->transform_count)
+        buf_printf(&b, " (%s)", l->transforms[0].name);
+    fact_place(r, f, PLACE_TRANSFORM, &b);
+    buf_release(&b);
+}
+
 static void set_places(struct report *r, const struct loader *l, struct facts *f)
 {
     struct buf b = BUF_INIT;
@@ -284,6 +396,7 @@ static void set_places(struct report *r, const struct loader *l, struct facts *f
         buf_puts(&b, "'s attributes");
     fact_place(r, f, PLACE_OBJECT, &b);
     buf_release(&b);
+    name_transform(r, l, f);
 }
 
 void facts_of_loader(struct report *r, struct facts *f)

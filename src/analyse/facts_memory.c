@@ -8,9 +8,9 @@
 #include "analyse/report.h"
 #include "base/files.h"
 
-/* What a page fault costs where nobody can measure it: entering the kernel, a zeroed
- * page. Measured on the reference machine (a guest) between 0.5 and 3.5 µs. */
-static const double FAULT_S = 1e-6;
+/* What a page fault costs where nobody measured it: entering the kernel, a zeroed page.
+ * On the reference machine (a guest) it was between 0.5 and 3.5 µs. */
+static const double FAULT_S = 1e-6, FAULT_LEAST_S = 0.4e-6, FAULT_MOST_S = 3.5e-6;
 
 /* Clearing, mapping and unmapping a MiB of huge pages; small ones take four times that. */
 static const double FRESH_MS_PER_MB = 0.15;
@@ -129,6 +129,30 @@ static double fresh_mb_per_step(const struct report *r)
                : NAN;
 }
 
+static double kernel_s(const struct hot_functions *h)
+{
+    double ns = 0;
+    for (size_t i = 0; i < h->function_count; i++)
+        if (strcmp(h->functions[i].module, "[kernel]") == 0)
+            ns += h->functions[i].share * h->cpu_ns;
+    return ns / 1e9;
+}
+
+/* What one cost here: CPU time in the kernel that is no file call, over all faults. At
+ * most that: starting a program takes time in the kernel too. */
+static double fault_s(const struct report *r)
+{
+    const struct report_series *faults = monitors_find(&r->monitors, "page_faults", "");
+    const struct hot_functions *h = &r->hot;
+    if (!faults || !h->sampled || h->samples < 100 || !r->io.captured)
+        return FAULT_S;
+    const double calls_s = (r->io.total[0].ns + r->io.total[1].ns + r->io.open_ns) /
+                           1e9;
+    const double count = faults->avg * report_duration_s(r);
+    const double each = (kernel_s(h) - calls_s) / count;
+    return count > 0 ? fmin(fmax(each, FAULT_LEAST_S), FAULT_MOST_S) : FAULT_S;
+}
+
 static void set_faults(struct report *r, struct facts *f)
 {
     const double faults = steady_mean(r, "page_faults", "");
@@ -137,6 +161,8 @@ static void set_faults(struct report *r, struct facts *f)
     f->v[FACT_SWAP_MB] = steady_mean(r, "swap", "");
     if (cores > 0.05)
         f->v[FACT_FAULT_SHARE] = at_most(faults * FAULT_S / cores, 1);
+    if (cores > 0.05)
+        f->v[FACT_FAULT_KERNEL_SHARE] = at_most(faults * fault_s(r) / cores, 1);
     const double fresh = fresh_mb_per_step(r) * FRESH_MS_PER_MB / f->v[FACT_STEP_MS];
     if (fresh > 0) /* fmax takes the one that is known */
         f->v[FACT_FAULT_SHARE] = at_most(fmax(f->v[FACT_FAULT_SHARE], fresh), 1);

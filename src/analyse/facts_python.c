@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/fact_parts.h"
+#include "analyse/loaders.h"
 #include "analyse/pylines.h"
 #include "analyse/report.h"
 #include "base/files.h"
@@ -38,8 +39,12 @@ static void set_lines(struct report *r, struct facts *f, const struct py_lines *
     put_line(r, f, PLACE_STARTUP, &l->top[PY_PLAIN]);
     put_line(r, f, PLACE_GIL, &l->thread);
     put_line(r, f, PLACE_COLLATE, &l->top[PY_COLLATE]);
-    put_line(r, f, PLACE_TRANSFORM,
-             l->worker.file[0] ? &l->worker : &l->top[PY_LOADING]);
+    /* Of a loader with workers the main thread's line is where it waits. */
+    const struct loader *loader = loaders_training(&r->loaders);
+    if (l->worker.file[0])
+        put_line(r, f, PLACE_TRANSFORM, &l->worker);
+    else if (!loader || loader->num_workers == 0)
+        put_line(r, f, PLACE_TRANSFORM, &l->top[PY_LOADING]);
 }
 
 /* Imports make so many objects that the collector takes a fifth of them, and it walks
@@ -51,9 +56,10 @@ static double gc_share(const struct report *r, const struct py_thread *t,
     const double usual = 0.2e9 * import_s + 0.5 * end_ns;
     const double start_ns = r->account.known ? r->account.startup_ns - 1e9 * import_s
                                              : 0;
-    /* When is not recorded: a long start may have had all of it. */
-    return start_ns > 0.5 * loop_ns ? NAN
-                                    : at_most(fmax(t->gc_ns - usual, 0) / loop_ns, 1);
+    /* When is not recorded: a long start may have had all of it, and of a shorter one
+     * that makes many objects half may be the collector's. */
+    const double in_loop = t->gc_ns - usual - 0.5 * fmax(start_ns, 0);
+    return start_ns > 0.5 * loop_ns ? NAN : at_most(fmax(in_loop, 0) / loop_ns, 1);
 }
 
 /* The time these shares are of: the loop where there is one. */

@@ -9,11 +9,12 @@
  *   FAIL           it is slower beyond doubt (the interval excludes 1) and the best
  *                  guess of by how much exceeds T
  *   PASS           a slowdown beyond T is excluded (the interval ends below 1 + T)
- *   INCONCLUSIVE   neither, or fewer than GATE_LEAST samples
+ *   INCONCLUSIVE   neither, or fewer than GATE_LEAST samples, or some are missing
  *
  * Pairs are looked at after 8, 12 and 20; each look may err, so each gets a part of the
  * 5 % (0.010, 0.014, 0.026: Bonferroni) and what is decided early stays decided. Of
- * several metrics, failures are corrected by Holm's method.
+ * several metrics, failures are corrected by Holm's method. gatepairs.h says which runs
+ * a pair consists of.
  *
  * Metrics that are counts of a deterministic program (every sample of a side equal) are
  * compared as they are.
@@ -35,6 +36,7 @@ struct gate_metric {
     const double *baseline, *now; /* paired: as many of each, by pair */
     size_t baseline_count, now_count;
     bool paired;
+    bool varies;         /* runs differ, though these samples of them may not */
     bool more_is_better; /* samples/s */
     double threshold;    /* 0.2: 20 % worse is allowed */
 };
@@ -46,7 +48,9 @@ struct gate_result {
     double low, high;   /* its interval; NaN where there is none */
     double confidence;  /* of the interval */
     double p;           /* of no slowdown, by Holm over all metrics; NaN */
-    double smallest;    /* slowdown (0.05: 5 %) it could just have told from none */
+    double smallest;    /* slowdown (0.05: 5 %) it could just have told from none, at
+                           Holm's hardest step when there are several metrics */
+    bool hopeless;      /* inconclusive, and more runs would not change that */
     char why[GATE_WHY]; /* of an inconclusive verdict */
 };
 
@@ -57,14 +61,6 @@ double gate_alpha(int look);
 /* Judges all metrics with what there is. `look` as above. */
 void gate_judge(const struct gate_metric *metrics, size_t count, int look,
                 struct gate_result *ret_results);
-
-/* How a pair is measured. The first GATE_LEAST pairs run each side once, in turn: before
- * and after, after and before. When those have not decided, the machine is disturbed or
- * the program noisy: from then on each side runs twice (before, after, after, before)
- * and the better of the two counts, for what disturbs only ever slows down. */
-int gate_runs_per_side(size_t pair);
-/* Which side (0 baseline, 1 now) the k-th run of a pair is; k < 2 · runs per side. */
-int gate_turn(size_t pair, int k);
 
 /* FAIL if any fails, else INCONCLUSIVE if any is, else PASS. */
 enum gate_verdict gate_together(const struct gate_result *results, size_t count);

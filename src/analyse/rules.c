@@ -129,6 +129,19 @@ static void add_evidence(const struct facts *f, const enum fact *list,
     }
 }
 
+/* With others on the machine, steps before and after a change also differ by what those
+ * do: the range says so. */
+static struct gain widened(const struct facts *f, struct gain g)
+{
+    const double others = f->v[FACT_FOREIGN_CORES] / f->v[FACT_CORES];
+    if (!(others > 0) || isnan(g.mid))
+        return g;
+    const double by = 0.25 * fmin(others, 1);
+    g.low = fmax(g.low - by * (1 - g.low), fmin(g.low, 0));
+    g.high = 1 - (1 - g.high) * (1 - by);
+    return g;
+}
+
 static void add_finding(struct engine *e, const struct rule *rule,
                         const struct draft *draft)
 {
@@ -141,7 +154,7 @@ static void add_finding(struct engine *e, const struct rule *rule,
         .description = keep(e, &draft->text),
         .recommendation = keep(e, &draft->advice),
         .place = draft->place,
-        .gain = draft->gain,
+        .gain = widened(e->c->f, draft->gain),
         .past_error = NAN,
     };
     n.score = n.stake;

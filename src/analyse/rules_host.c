@@ -55,18 +55,36 @@ static bool judge_throttled(const struct rule_case *c, struct draft *d)
 
 /* ---- oversubscribed ----------------------------------------------------------------------- */
 
+/* A team of threads that meets after every piece of work: whoever comes early spins,
+ * yields or sleeps until the last has had a core. So few of them are runnable at any
+ * moment, and what shows is how often they make room for one another. */
+static bool is_team(const struct rule_case *c)
+{
+    return FACT_OF(c, THREADS) / FACT_OF(c, CORES) >= c->t->team_threads &&
+           FACT_OF(c, TURNS) >= c->t->turns;
+}
+
 static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
 {
     const double per_core = FACT_OF(c, BUSY_THREADS) / FACT_OF(c, CORES);
-    const double runnable = FACT_OF(c, RUNNABLE);
-    if (!(per_core >= c->t->busy_threads) || runnable < c->t->runnable)
+    const bool crowd = per_core >= c->t->busy_threads &&
+                       !(FACT_OF(c, RUNNABLE) < c->t->runnable);
+    if (!crowd && !is_team(c))
         return false;
+    const double threads = crowd ? FACT_OF(c, BUSY_THREADS) : FACT_OF(c, THREADS);
+    const double turn = 1 - 1 / sqrt(threads / FACT_OF(c, CORES));
     const double spin = FACT_OF(c, SPIN_SHARE);
-    const double lost = fmin(fmax(isnan(spin) ? 0 : spin, 1 - 1 / sqrt(per_core)), 0.8);
+    const double lost = fmin(fmax(isnan(spin) ? 0 : spin, crowd ? turn : 0.5 * turn),
+                             0.8);
     d->stake = lost;
-    d->gain = (struct gain){ 0.2 * lost, 0.6 * lost, lost };
-    buf_printf(&d->text, "%.0f threads want to run on %.0f cores.",
-               FACT_OF(c, BUSY_THREADS), FACT_OF(c, CORES));
+    /* How long they wait for the last one is nobody's to know before. */
+    d->gain = (struct gain){ 0.1 * lost, 0.7 * lost, fmin(1.5 * lost, 0.95) };
+    buf_printf(&d->text, "%.0f threads want to run on %.0f cores", threads,
+               FACT_OF(c, CORES));
+    if (is_team(c))
+        buf_printf(&d->text, "; one makes room for another %.0f times a second",
+                   FACT_OF(c, TURNS));
+    buf_putc(&d->text, '.');
     buf_printf(&d->advice,
                "Let threads × processes be at most %.0f: OMP_NUM_THREADS, "
                "torch.set_num_threads, threads of pools",
@@ -85,9 +103,12 @@ static bool judge_gil(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->gil_wait))
         return false;
     d->stake = share;
-    /* Who waits for the GIL also finds its caches used by another when it has it. */
-    d->gain = (struct gain){ 0.6 * share, fmin(1.1 * share, 0.9),
-                             fmin(2 * share, 0.95) };
+    /* What the main thread does itself is left, and goes faster: the other thread also
+     * takes a core while the main one computes without the lock. */
+    const double cores = FACT_OF(c, CORES);
+    const double slowed = cores >= 1 ? cores / (cores + 1) : 0.75;
+    const double own = 1 - share;
+    d->gain = (struct gain){ 0.7 * share, 1 - own * slowed, 1 - 0.7 * own * slowed };
     buf_printf(&d->text, "The main thread waits for the GIL %.0f %% of its time",
                100 * share);
     put_place(&d->text, "; it is held by ", PLACE_OF(c, GIL));
@@ -105,7 +126,9 @@ static bool judge_gc(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->gc))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.7 * share, 0.95 * share, fmin(1.15 * share, 1) };
+    /* Walking over all objects empties the caches of what comes behind it. */
+    d->gain = (struct gain){ 0.8 * share, 1 - 0.85 * (1 - share),
+                             1 - 0.4 * (1 - share) };
     buf_printf(&d->text,
                "Python's garbage collector takes %.0f %% of the main thread's "
                "time.",
@@ -125,7 +148,7 @@ static bool judge_blas(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = share;
     /* Measured: 184 s with the reference, 9.5 s with OpenBLAS (BUDGETS). */
-    d->gain = (struct gain){ 0.7 * share, 0.9 * share, 0.97 * share };
+    d->gain = (struct gain){ 0.7 * share, 0.95 * share, 0.99 * share };
     buf_printf(&d->text,
                "%.0f %% of CPU time is in the reference BLAS, which uses "
                "neither caches nor vector units well",
@@ -170,7 +193,7 @@ const struct rule rules_host[] = {
                  FACT_THREADS } },
     { "oversubscribed", "OVERSUBSCRIBED", RULES_HOST, .judge = judge_oversubscribed,
       .needs = { FACT_BUSY_THREADS, FACT_CORES },
-      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SWITCHES,
+      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SWITCHES, FACT_TURNS,
                  FACT_CPU_PRESSURE, FACT_SPIN_SHARE, FACT_FOREIGN_CORES } },
     { "gil_contention", "GIL-BOUND", RULES_HOST, .judge = judge_gil,
       .needs = { FACT_GIL_WAIT_SHARE },

@@ -32,6 +32,14 @@ static bool waits(const struct rule_case *c)
     return (isnan(share) || share >= c->t->data_wait) && !workers_keep_up(c);
 }
 
+/* The what-if's answer where the loader was recorded: three facts from `mid` on. */
+static void gain_of_model(const struct rule_case *c, struct draft *d, enum fact mid)
+{
+    const double *v = &c->f->v[mid];
+    if (!isnan(v[0]))
+        d->gain = (struct gain){ fmin(v[1], v[0]), v[0], fmax(v[2], v[0]) };
+}
+
 /* ---- data_loading_bound ----------------------------------------------------------------- */
 
 static void put_settings(const struct rule_case *c, struct draft *d)
@@ -131,7 +139,8 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
     if ((cpu < 0.5 || workers_keep_up(c)) && !absolute)
         return false;
     const double part = share * (isnan(transform) ? 1 : fmin(transform, 1));
-    draft_time(c, d, part, 0.5, 0.75, 1);
+    draft_time(c, d, part, 0.5, 0.9, 1);
+    gain_of_model(c, d, FACT_TRANSFORM_GAIN);
     /* Where workers hide it, they come first; where there is no loader to set, the work
      * itself does. */
     const double settings = FACT_OF(c, WORKERS_GAIN);
@@ -162,7 +171,8 @@ static bool judge_collate(const struct rule_case *c, struct draft *d)
     const double part = fmax(FACT_OF(c, COLLATE_OF_BATCH), direct);
     if (!(share >= c->t->data_wait) || !(part >= c->t->collate) || workers_keep_up(c))
         return false;
-    draft_time(c, d, share * fmin(part, 1), 0.4, 0.7, 1);
+    draft_time(c, d, share * fmin(part, 1), 0.4, 0.8, 1);
+    gain_of_model(c, d, FACT_COLLATE_GAIN);
     buf_printf(&d->text,
                "%.0f %% of the time to make a batch is putting its samples "
                "together.",
@@ -206,7 +216,7 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
         !(opens >= FACT_OF(c, READ_SHARE)) ||
         FACT_OF(c, OPENS_PER_STEP) < c->t->opens_per_step)
         return false;
-    draft_time(c, d, input_share(c) * fmin(opens, 1), 0.5, 0.8, 1);
+    draft_time(c, d, input_share(c) * fmin(opens, 1), 0.5, 0.85, 1);
     d->stake = rule_of_run(c, input_share(c) * fmin(fmax(opens, 0.5), 1));
     buf_printf(&d->text,
                "Opening files takes %.0f %% of the time to load, reading them %.0f %%",
@@ -223,6 +233,17 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
     return true;
 }
 
+/* Few large reads cost what the bytes cost, next to nothing beside thousands of calls.
+ * What the program does around each call goes with it, in part. */
+static void gain_of_larger_reads(const struct rule_case *c, struct draft *d,
+                                 double reads)
+{
+    const double input = input_share(c);
+    const double around = 1 - reads;
+    d->gain = (struct gain){ 0.6 * input * reads, input * (0.97 * reads + 0.5 * around),
+                             input };
+}
+
 static bool judge_small_reads(const struct rule_case *c, struct draft *d)
 {
     const double small = FACT_OF(c, SMALL_READ_SHARE);
@@ -231,7 +252,7 @@ static bool judge_small_reads(const struct rule_case *c, struct draft *d)
         !(reads >= c->t->small_read_time) || !(FACT_OF(c, READS_PER_STEP) >= 20) ||
         FACT_OF(c, READS_PER_STEP) < c->t->reads_per_open * FACT_OF(c, OPENS_PER_STEP))
         return false;
-    draft_time(c, d, input_share(c) * fmin(reads, 1), 0.6, 0.9, 1);
+    gain_of_larger_reads(c, d, fmin(reads, 1));
     d->stake = rule_of_run(c, input_share(c) * fmin(fmax(reads, 0.5), 1));
     buf_printf(&d->text,
                "%.0f %% of reads move less than 4 KiB, %.3g calls a step; they take "
@@ -271,7 +292,8 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
     const double tail = FACT_OF(c, SAMPLE_TAIL);
     if (!waits(c) || !(tail >= c->t->sample_tail) || !(lost >= c->t->slow_samples))
         return false;
-    draft_time(c, d, input_share(c) * lost, 0.5, 0.8, 1);
+    draft_time(c, d, input_share(c) * lost, 0.5, 0.9, 1);
+    gain_of_model(c, d, FACT_EVEN_GAIN);
     d->stake = rule_of_run(c, input_share(c) * fmax(lost, 0.5));
     buf_printf(
         &d->text,

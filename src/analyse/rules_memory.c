@@ -17,7 +17,11 @@ static bool judge_churn(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->allocator))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.4 * share, 0.7 * share, share };
+    /* Fresh pages are cold ones too: the code that fills them gains with it. */
+    const double most = fmin(fmax(share, (isnan(allocator) ? 0 : allocator) +
+                                             FACT_OF(c, FAULT_KERNEL_SHARE)),
+                             1);
+    d->gain = (struct gain){ 0.5 * share, 0.95 * most, most + 0.9 * (1 - most) };
     buf_printf(&d->text, "Allocating and giving back memory takes %.0f %% of CPU time",
                100 * share);
     if (fact_known(c->f, FACT_ALLOC_MB_PER_STEP))

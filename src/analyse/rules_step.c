@@ -21,7 +21,10 @@ static bool judge_sync(const struct rule_case *c, struct draft *d)
     const double share = FACT_OF(c, SYNC_SHARE);
     if (!(share >= c->t->sync))
         return false;
-    draft_time(c, d, share, 0.2, 0.6, 1);
+    /* A card still has its work to do when nobody waits for it; others need not. */
+    const double busy = FACT_OF(c, GPU_BUSY);
+    const double had = isnan(busy) ? 0.95 : fmax(1 - busy, 0.1);
+    draft_time(c, d, share, 0.5 * had, had, 1);
     buf_printf(&d->text, "%.0f %% of every step waits for results", 100 * share);
     put_place(&d->text, ", at ", PLACE_OF(c, SYNC));
     buf_putc(&d->text, '.');
@@ -50,6 +53,24 @@ static bool judge_launch(const struct rule_case *c, struct draft *d)
     return true;
 }
 
+/* A batch that is large enough for most models. */
+static const double COMMON_BATCH = 64;
+
+/* What every step pays, however many samples it has: all but arithmetic and samples. The
+ * gain is of the time for the same samples. */
+static void gain_of_larger_batch(const struct rule_case *c, struct draft *d,
+                                 double batch, double overhead)
+{
+    const double kernels = FACT_OF(c, KERNEL_SHARE);
+    const double samples = FACT_OF(c, SAMPLE_MS) * batch / FACT_OF(c, STEP_MS);
+    const double by_sample = (isnan(kernels) ? 1 - overhead : kernels) +
+                             (isnan(samples) ? 0 : samples);
+    const double fixed = fmax(1 - by_sample, overhead);
+    const double times = fmax(COMMON_BATCH / fmax(batch, 1), 2);
+    d->gain = (struct gain){ 0.5 * overhead, fixed * (1 - 1 / times),
+                             fmin(fixed + 0.05, 0.99) };
+}
+
 /* Fixed costs of a step, on the host: what is outside compute kernels. */
 static bool judge_batch(const struct rule_case *c, struct draft *d)
 {
@@ -62,14 +83,16 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     const bool loads = FACT_OF(c, INPUT_SHARE) >= 0.3 && !(samples < 0.3);
     if (loads || FACT_OF(c, WORKERS) > 0 || FACT_OF(c, STEP_MS) > 50)
         return false;
-    draft_time(c, d, overhead, 0.3, 0.6, 0.9);
+    d->stake = rule_of_run(c, overhead);
+    gain_of_larger_batch(c, d, batch, overhead);
     buf_printf(
         &d->text,
         "%.0f %% of CPU time in steps is not computing: each step of %.0f sample%s "
         "pays for the interpreter and the framework.",
         100 * overhead, batch, batch == 1 ? "" : "s");
     d->place = PLACE_OF(c, LOADER);
-    buf_printf(&d->advice, "A larger batch (now batch_size=%.0f)", batch);
+    buf_printf(&d->advice, "A larger batch, say %.0f (now batch_size=%.0f)",
+               COMMON_BATCH, batch);
     put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
     buf_puts(&d->advice, "; it changes the training: the learning rate goes with it");
     return true;
@@ -90,7 +113,7 @@ static bool judge_precision(const struct rule_case *c, struct draft *d)
                                           : fmin(fmax(compute, doubles), 1);
     d->stake = on_card ? 0.3 * share : rule_of_run(c, 0.5 * share);
     d->gain = on_card ? (struct gain){ 0.1 * share, 0.4 * share, 0.7 * share }
-                      : (struct gain){ 0.3 * share, 0.5 * share, 0.65 * share };
+                      : (struct gain){ 0.2 * share, 0.45 * share, 0.65 * share };
     if (on_card)
         buf_puts(&d->text, "The card computes in float32 without its tensor cores.");
     else
@@ -126,7 +149,9 @@ static bool judge_checkpoint(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->checkpoint))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.5 * share, 0.8 * share, share };
+    /* What was written is still on its way to the disk while the next steps compute. */
+    d->gain = (struct gain){ 0.5 * share, fmin(0.95 * share, 0.98),
+                             fmin(1.4 * share, 0.99) };
     buf_printf(&d->text, "%.0f %% of the run writes checkpoints", 100 * share);
     if (FACT_OF(c, CHECKPOINTS) >= 1)
         buf_printf(&d->text, ", %.0f of them", FACT_OF(c, CHECKPOINTS));

@@ -63,6 +63,22 @@ static void take_other_paths(struct tree *t, const struct trace *trace)
         t->incl_ns[NODE_OTHER] = t->self_ns[NODE_OTHER] = other->total_ns;
 }
 
+/* What an evaluation fetches is the evaluation's, whatever made it: validation does not
+ * make the training wait for data. */
+static bool is_input(unsigned phase)
+{
+    return phase == SONDE_DATA_LOADING || phase == SONDE_PREPROCESSING ||
+           phase == SONDE_AUGMENTATION || phase == SONDE_COLLATE ||
+           phase == SONDE_TRANSFER;
+}
+
+static unsigned phase_below(unsigned own, unsigned above)
+{
+    if (!own || (above == SONDE_EVALUATION && is_input(own)))
+        return above;
+    return own;
+}
+
 static void compute_times(struct tree *t, const struct trace *trace)
 {
     for (size_t i = 0; i < t->order_count; i++) {
@@ -73,7 +89,7 @@ static void compute_times(struct tree *t, const struct trace *trace)
         t->incl_ns[n] = fmax(total, 0);
         t->self_ns[n] += t->incl_ns[n];
         t->self_ns[node->parent] -= t->incl_ns[n];
-        t->phase[n] = (uint8_t)(phase ? phase : t->phase[node->parent]);
+        t->phase[n] = (uint8_t)phase_below(phase, t->phase[node->parent]);
     }
 }
 

@@ -23,7 +23,9 @@ struct tree {
     double *incl_ns; /* by node: ended zones and, in a live process, open ones */
     double *self_ns;
     double *open_ns; /* of incl_ns: time of zones still open now */
-    uint8_t *phase;  /* by node: its own or the nearest ancestor's enum sonde_phase */
+    uint8_t
+        *phase; /* by node: its own or the nearest ancestor's enum sonde_phase; input
+                        below an evaluation is evaluation */
 };
 
 int tree_build(const struct trace *trace, struct tree *ret_tree);

@@ -7,7 +7,8 @@
  * faults cost.
  *
  * Cores: two busy hardware threads of one core do about 1.3 times the work of one, and
- * guests do not always say which of theirs are such pairs.
+ * guests do not always say which of theirs are such pairs. Other programs take cores too:
+ * how much of that is felt depends on who the scheduler favours.
  */
 #include "analyse/whatif.h"
 
@@ -22,10 +23,11 @@ enum { BATCHES = 400, SETTLED = 100, WORKERS_MAX = 512, AHEAD_MAX = 4096 };
 struct costs {
     double ship_ns_per_mb, receive_ns_per_mb;
     double thread; /* what a core's second thread is worth: 0.5 none, 1 a core */
+    double taken;  /* of the cores that others use: lost to the run */
 };
-static const struct costs usual = { 1.15e6, 0.60e6, 0.65 };
-static const struct costs cheap = { 0.70e6, 0.40e6, 0.90 };
-static const struct costs dear = { 1.50e6, 0.80e6, 0.50 };
+static const struct costs usual = { 1.15e6, 0.60e6, 0.65, 0.3 };
+static const struct costs cheap = { 0.70e6, 0.40e6, 0.90, 0 };
+static const struct costs dear = { 1.50e6, 0.80e6, 0.50, 0.7 };
 
 /* Two bounds that are near each other are both felt. */
 static double both(double a, double b)
@@ -39,6 +41,7 @@ static double both(double a, double b)
 
 struct times {
     double make, make_cpu, ship, receive, compute, compute_cpu;
+    bool even;
 };
 
 static double known_or(double value, double otherwise)
@@ -51,15 +54,19 @@ static struct times times_of(const struct pipeline *p, const struct settings *s,
 {
     const double speed = s->transform_speed > 0 ? s->transform_speed : 1;
     const double share = fmin(fmax(known_or(p->transform_share, 1), 0), 1);
-    const double factor = 1 - share + share / speed;
+    const double part = s->make_part > 0 ? fmin(s->make_part, 1) : 1;
+    const double factor = s->data_free ? 0 : part * (1 - share + share / speed);
+    /* Workers that do less leave the cores to the main thread. */
+    const double relief = p->workers > 0 ? known_or(p->compute_wait_ns, 0) : 0;
     const double mb = known_or(p->batch_mb, 0);
     struct times t = {
         .make = p->make_ns * factor,
         .make_cpu = known_or(p->make_cpu_ns, p->make_ns) * factor,
         .ship = known_or(p->ship_ns, mb * costs->ship_ns_per_mb),
         .receive = known_or(p->receive_ns, mb * costs->receive_ns_per_mb),
-        .compute = p->compute_ns,
+        .compute = fmax(p->compute_ns - relief * (1 - factor), 0),
         .compute_cpu = known_or(p->compute_cpu_ns, p->compute_ns),
+        .even = s->even,
     };
     if (s->workers == 0)
         t.ship = t.receive = 0;
@@ -73,7 +80,7 @@ static struct times times_of(const struct pipeline *p, const struct settings *s,
 static double nth_make(const struct pipeline *p, const struct times *t, int i)
 {
     double whole;
-    if (!p->make || p->make->count < 20)
+    if (!p->make || p->make->count < 20 || t->even)
         return t->make;
     const double u = modf((i + 0.5) * 0.6180339887498949, &whole);
     const double value = distribution_quantile(p->make, fmin(fmax(u, 1e-3), 1));
@@ -123,7 +130,8 @@ static double play_through(const struct pipeline *p, const struct settings *s,
 static double cores_bound(const struct pipeline *p, const struct settings *s,
                           const struct times *t, const struct costs *costs)
 {
-    const double cores = p->cores >= 1 ? p->cores : 1;
+    const double lost = costs->taken * known_or(p->foreign_cores, 0);
+    const double cores = fmax(p->cores - lost, 1);
     const double beside = (t->make_cpu + t->ship + t->receive) / costs->thread;
     /* Many processes take turns: caches are filled again each time. */
     const double crowd = fmax((s->workers + 1) / cores - 1, 0);
@@ -163,13 +171,39 @@ struct settings whatif_now(const struct pipeline *p)
 }
 
 /* The run itself must come out as it was; a model that is far off is not stretched to
- * fit more than this. */
-static double correction(const struct pipeline *p, const struct costs *costs)
+ * fit more than this. What it misses belongs mostly to what limits the run: where
+ * something else would, half of it is carried over. */
+static double correction(const struct pipeline *p, const struct costs *costs,
+                         enum forecast_limit limit)
 {
-    struct forecast ignored;
+    struct forecast as_it_was = { .limit = LIMIT_COMPUTE };
     const struct settings now = whatif_now(p);
-    const double ratio = p->step_ns / model(p, &now, costs, &ignored);
-    return isfinite(ratio) ? fmin(fmax(ratio, 0.6), 1.7) : 1;
+    const double ratio = p->step_ns / model(p, &now, costs, &as_it_was);
+    if (!isfinite(ratio))
+        return 1;
+    const double bounded = fmin(fmax(ratio, 0.6), 1.7);
+    return as_it_was.limit == limit ? bounded : sqrt(bounded);
+}
+
+static double corrected(const struct pipeline *p, const struct settings *s,
+                        const struct costs *costs, struct forecast *ret_forecast)
+{
+    const double ns = model(p, s, costs, ret_forecast);
+    return ns * correction(p, costs, ret_forecast->limit);
+}
+
+/* Run to run it moves by some percent, on a machine with others by more, and every
+ * doubling of the workers is a step further from what was measured. */
+static void widen(const struct pipeline *p, const struct settings *s,
+                  struct forecast *f)
+{
+    const double steps = fabs(log2((s->workers + 1.0) / (p->workers + 1.0)));
+    const double others = p->cores > 0
+                              ? fmin(known_or(p->foreign_cores, 0) / p->cores, 1)
+                              : 0;
+    f->low_ns = fmin(f->low_ns, 0.92 * f->step_ns) * (0.95 - 0.1 * others);
+    f->high_ns = fmax(f->high_ns, 1.08 * f->step_ns) *
+                 (1.05 + 0.03 * steps + 0.2 * others);
 }
 
 struct forecast whatif_predict(const struct pipeline *p, const struct settings *s)
@@ -183,12 +217,12 @@ struct forecast whatif_predict(const struct pipeline *p, const struct settings *
         asked.prefetch = 1;
     if (asked.workers > 0 && asked.prefetch > AHEAD_MAX / asked.workers)
         asked.prefetch = AHEAD_MAX / asked.workers;
-    const double low = model(p, &asked, &cheap, &other) * correction(p, &cheap);
-    const double high = model(p, &asked, &dear, &other) * correction(p, &dear);
-    f.step_ns = model(p, &asked, &usual, &f) * correction(p, &usual);
-    /* What is measured moves from run to run by some percent. */
-    f.low_ns = fmin(fmin(low, high), 0.92 * f.step_ns) * 0.95;
-    f.high_ns = fmax(fmax(low, high), 1.08 * f.step_ns) * 1.05;
+    const double low = corrected(p, &asked, &cheap, &other);
+    const double high = corrected(p, &asked, &dear, &other);
+    f.step_ns = corrected(p, &asked, &usual, &f);
+    f.low_ns = fmin(low, high);
+    f.high_ns = fmax(low, high);
+    widen(p, &asked, &f);
     f.wait_ns = fmax(f.step_ns - p->compute_ns, 0);
     return f;
 }

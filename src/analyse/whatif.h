@@ -37,12 +37,16 @@ struct pipeline {
     double receive_ns;      /* in the main process; NaN: from batch_mb */
     double batch_mb;        /* NaN: shipping is not counted */
     const struct distribution *make; /* its spread; NULL: none */
+    double compute_wait_ns; /* of compute_ns: for cores that its own workers had */
+    double foreign_cores;   /* that other programs take; NaN or 0: none */
 };
 
 struct settings {
     int workers, prefetch;
     double transform_speed; /* 2: twice as fast */
     bool data_free;         /* batches are always there */
+    double make_part;       /* of the time to make a batch that is left; 0: all */
+    bool even;              /* every batch takes as long as the mean one */
 };
 
 enum forecast_limit {

@@ -17,16 +17,18 @@
 #include "base/redact.h"
 #include "cli/cli.h"
 #include "cli/keep.h"
+#include "cli/leftovers.h"
 #include "cli/measured.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/settings.h"
 #include "store/baselinefile.h"
 #include "store/fingerprint.h"
 #include "store/list.h"
 #include "store/run.h"
 #include "trace/runfile.h"
 
-enum { DEFAULT_RUNS = 12, MOST_RUNS = 100 };
+enum { DEFAULT_RUNS = 20, MOST_RUNS = 100 };
 
 struct baseline_options {
     struct option_list metrics;
@@ -39,7 +41,7 @@ struct baseline_options {
 
 static const struct option options[] = {
     { "runs", 'n', OPTION_COUNT, FIELD(runs), .value = "N",
-      .help = "set: measured runs of the command (default 12; check wants 8)" },
+      .help = "set: measured runs of the command (default 20; check wants 8)" },
     { "warmup", 'w', OPTION_COUNT, FIELD(warmup), .value = "N",
       .help = "set: runs before them that are not counted (default 1)" },
     { "metric", 'm', OPTION_TEXTS, FIELD(metrics), .value = "NAME",
@@ -69,7 +71,7 @@ static const struct command command = {
 struct setting {
     struct arena arena;
     struct baseline_doc doc;
-    struct buf machine;
+    struct buf machine, environment;
     char cwd[4096];
     char fingerprint[FINGERPRINT_LEN];
     double values[GATE_METRICS][MOST_RUNS];
@@ -101,10 +103,19 @@ static void start_doc(struct setting *s, const char *name)
                                     .run = "",
                                     .cwd = "",
                                     .machine = "",
+                                    .environment = "",
                                     .fingerprint = "",
                                     .created_ns = (int64_t)moment_ns(CLOCK_REALTIME) };
     machine_words(&s->machine);
     s->doc.machine = s->machine.data;
+}
+
+/* Only of samples that are taken now: what a recorded run had is not known. */
+static void note_environment(struct setting *s)
+{
+    settings_words(&s->environment);
+    s->doc.environment = s->environment.len ? s->environment.data : "";
+    s->doc.has_environment = true;
 }
 
 static void add_number(struct setting *s, const char *name, double value)
@@ -131,6 +142,7 @@ static int set_from_run(struct setting *s, const char *name, const char *ref)
     struct store *store;
     struct experiment e;
     struct run *run = NULL;
+    bool edited = false;
     if (!cli_store_ready(&store))
         return CLI_FAILED;
     const bool found = cli_find_experiment(store, ref ? ref : "@last", &s->arena, &e);
@@ -149,13 +161,21 @@ static int set_from_run(struct setting *s, const char *name, const char *ref)
         s->doc.command = (char **)(uintptr_t)run->meta.command;
         s->doc.command_count = run->meta.command_count;
         s->doc.cwd = run->meta.cwd;
+        int64_t newest_ns = 0;
         (void)fingerprint_of(s->doc.command, s->doc.command_count, s->doc.cwd,
-                             s->fingerprint);
-        s->doc.fingerprint = s->fingerprint;
+                             s->fingerprint, &newest_ns);
+        edited = newest_ns > run->meta.ended_ns;
+        if (!edited) /* else what is there now is not what ran */
+            s->doc.fingerprint = s->fingerprint;
     }
     const bool kept = store_doc(s);
     run_free(run);
-    if (kept)
+    if (kept && edited)
+        printf("baseline '%s' is run %s, but files beside it were written to since: it "
+               "will not be run again\n(measure it anew: sonde baseline set %s -- "
+               "COMMAND)\n",
+               name, e.id, name);
+    else if (kept)
         printf(
             "baseline '%s' is run %s: check runs it again while its sources are "
             "unchanged\n(measure samples to compare with later: sonde baseline set %s "
@@ -170,6 +190,7 @@ static bool measure(struct setting *s, struct measuring *m, char **argv,
     struct buf message = BUF_INIT;
     double values[GATE_METRICS];
     enum measured_end ended = MEASURED_GOOD;
+    leftovers_adopt();
     signals_take(&m->signals);
     for (uint64_t i = 0; ended == MEASURED_GOOD && i < o->warmup; i++)
         ended = measure_once(m, argv, NULL, values, &message);
@@ -180,11 +201,19 @@ static bool measure(struct setting *s, struct measuring *m, char **argv,
     }
     signals_give_back(&m->signals);
     if (ended == MEASURED_INTERRUPTED)
-        signal_die_by(SIGINT);
+        signal_die_by(m->ended_by);
     if (ended == MEASURED_FAILED)
         cli_error("%s", message.data);
     buf_release(&message);
     return ended == MEASURED_GOOD;
+}
+
+static bool all_finite(const double *values, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
 }
 
 static int set_measured(struct setting *s, const char *name, int argc, char **argv,
@@ -199,10 +228,11 @@ static int set_measured(struct setting *s, const char *name, int argc, char **ar
         if (!measuring_add(&m, usual[i]))
             return CLI_FAILED;
     start_doc(s, name);
+    note_environment(s);
     if (!getcwd(s->cwd, sizeof s->cwd))
         s->cwd[0] = '\0';
     s->doc.cwd = s->cwd;
-    (void)fingerprint_of(argv, (size_t)argc, s->cwd, s->fingerprint);
+    (void)fingerprint_of(argv, (size_t)argc, s->cwd, s->fingerprint, NULL);
     if (!measure(s, &m, argv, o))
         return CLI_FAILED;
     char **shown;
@@ -213,12 +243,13 @@ static int set_measured(struct setting *s, const char *name, int argc, char **ar
     if (!is_redacted(shown, (size_t)argc))
         s->doc.fingerprint = s->fingerprint;
     for (size_t k = 0; k < m.count; k++)
-        if (isfinite(s->values[k][0]))
+        if (all_finite(s->values[k], o->runs))
             s->doc.metrics[s->doc.metric_count++] = (struct baseline_metric){
                 m.metrics[k].name, s->values[k], (size_t)o->runs
             };
         else
-            cli_error("%s could not be measured and is left out", m.metrics[k].name);
+            cli_error("%s could not be measured in every run and is left out",
+                      m.metrics[k].name);
     if (!store_doc(s))
         return CLI_FAILED;
     printf("baseline '%s': %" PRIu64 " runs of %s\n", name, o->runs, shown[0]);
@@ -239,9 +270,11 @@ static int set(int argc, char **argv, int count, char **words,
     if (!s)
         return CLI_FAILED;
     buf_init(&s->machine);
+    buf_init(&s->environment);
     const int status = words ? set_measured(s, argv[2], count, words, o)
                              : set_from_run(s, argv[2], argc == 4 ? argv[3] : NULL);
     buf_release(&s->machine);
+    buf_release(&s->environment);
     arena_release(&s->arena);
     free(s);
     return status;

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analyse/gate.h"
+#include "analyse/gatepairs.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/human.h"
@@ -26,15 +26,18 @@
 #include "cli/gate_out.h"
 #include "cli/gitref.h"
 #include "cli/keep.h"
+#include "cli/leftovers.h"
 #include "cli/measured.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/settings.h"
+#include "cli/sharedtree.h"
 #include "store/baselinefile.h"
 #include "store/fingerprint.h"
 #include "store/jread.h"
 #include "store/list.h"
 
-enum { MOST = 64, STORED_RUNS = 12, BASELINE_MOST = 4 << 20 };
+enum { MOST = 64, STORED_RUNS = 20, BASELINE_MOST = 4 << 20 };
 
 struct check_options {
     const char *baseline, *threshold, *build, *output, *samples;
@@ -67,7 +70,7 @@ static const struct option options[] = {
     { "budget", 0, OPTION_SECONDS, FIELD(budget_ns), .value = "DURATION",
       .help = "stop measuring after this time (default 10m)" },
     { "runs", 'n', OPTION_COUNT, FIELD(runs), .value = "N",
-      .help = "runs to compare with stored samples (default 12)" },
+      .help = "runs to compare with stored samples (default 20)" },
     { "warmup", 'w', OPTION_COUNT, FIELD(warmup), .value = "N",
       .help = "runs of each side that are not counted (default 1)" },
     { "inconclusive", 0, OPTION_CHOICE, FIELD(inconclusive), .value = "WHAT",
@@ -116,12 +119,14 @@ struct check {
     struct arena arena;
     struct baseline_doc doc;
     struct buf title, weaker, line;
-    bool other_machine;
+    bool other_machine, other_settings;
     double base[GATE_METRICS][MOST], now[GATE_METRICS][MOST];
-    size_t pairs;
+    struct gate_pairs runs;
+    size_t pairs; /* or runs, compared with stored samples */
     struct gate_metric metrics[GATE_METRICS];
     struct gate_result results[GATE_METRICS];
     uint64_t started_ns, deadline_ns;
+    bool late; /* the budget ended in the middle of a run */
 };
 
 /* ---- Which baseline ----------------------------------------------------------------- */
@@ -178,15 +183,18 @@ static int read_named(struct check *c, const char *name)
 static void choose_way(struct check *c, bool from_file)
 {
     char now[FINGERPRINT_LEN] = "";
-    struct buf machine = BUF_INIT;
+    struct buf machine = BUF_INIT, differ = BUF_INIT;
     struct stat st;
     const struct baseline_doc *d = &c->doc;
     machine_words(&machine);
     c->other_machine = d->machine[0] && strcmp(d->machine, machine.data) != 0;
+    if (d->has_environment) /* those of earlier versions do not say */
+        settings_compare(d->environment, &differ);
+    c->other_settings = differ.len > 0;
     c->way = STORED;
     if (!from_file && d->command_count && d->cwd[0] && stat(d->cwd, &st) == 0 &&
         d->fingerprint[0])
-        (void)fingerprint_of(d->command, d->command_count, d->cwd, now);
+        (void)fingerprint_of(d->command, d->command_count, d->cwd, now, NULL);
     if (now[0] && strcmp(now, d->fingerprint) == 0) {
         c->way = RERUN;
         c->base_argv = d->command;
@@ -204,8 +212,11 @@ static void choose_way(struct check *c, bool from_file)
         if (c->other_machine)
             buf_printf(&c->weaker, "; it was measured on another machine (%s, here %s)",
                        d->machine, machine.data);
+        if (c->other_settings)
+            buf_printf(&c->weaker, "; with other settings (%s)", differ.data);
     }
     buf_release(&machine);
+    buf_release(&differ);
 }
 
 static bool open_git(struct check *c, const char *ref)
@@ -217,12 +228,7 @@ static bool open_git(struct check *c, const char *ref)
     c->base_dir = c->git.cwd.data;
     buf_printf(&c->title, "%s (commit %.10s), checked out beside and run in turn", ref,
                c->git.commit);
-    for (char **word = c->argv; *word; word++)
-        if (c->git.top.len && strncmp(*word, c->git.top.data, c->git.top.len) == 0 &&
-            (*word)[c->git.top.len] == '/' && !c->weaker.len)
-            buf_printf(&c->weaker,
-                       "'%s' is named by its absolute path: both sides use that one",
-                       *word);
+    sharedtree_words(c->git.top.len ? c->git.top.data : "", c->argv, &c->weaker);
     return true;
 }
 
@@ -305,96 +311,109 @@ static enum measured_end warm_up(struct check *c)
     return ended;
 }
 
-/* The better of two runs of a side, by each metric's own direction. */
-static void keep_best(const struct check *c, double *best, const double *values,
-                      bool first)
+static enum measured_end run_pair(struct check *c, size_t pair, int first)
 {
-    for (size_t i = 0; i < c->measuring.count; i++) {
-        const bool more = c->measuring.metrics[i].more_is_better;
-        if (first || isnan(best[i]) ||
-            (more ? values[i] > best[i] : values[i] < best[i]))
-            best[i] = values[i];
-    }
-}
-
-static enum measured_end run_pair(struct check *c)
-{
-    double best[2][GATE_METRICS], values[GATE_METRICS];
-    bool first[2] = { true, true };
-    const int runs = gate_runs_per_side(c->pairs);
-    for (int k = 0; k < 2 * runs; k++) {
-        const int side = gate_turn(c->pairs, k);
-        const enum measured_end ended = run_side(c, side, values);
+    double values[2][GATE_METRICS];
+    for (int k = 0; k < 2; k++) {
+        const int side = k ? !first : first;
+        const enum measured_end ended = run_side(c, side, values[side]);
         if (ended != MEASURED_GOOD)
-            return ended;
-        keep_best(c, best[side], values, first[side]);
-        first[side] = false;
+            return ended; /* half a pair does not count */
     }
-    for (size_t i = 0; i < c->measuring.count; i++) {
-        c->base[i][c->pairs] = best[0][i];
-        c->now[i][c->pairs] = best[1][i];
-    }
-    c->pairs++;
+    gate_pairs_add(&c->runs, pair, c->measuring.count, values);
+    c->pairs = gate_pairs_count(&c->runs);
     return MEASURED_GOOD;
 }
 
 static bool out_of_time(const struct check *c)
 {
-    return moment_ns(CLOCK_MONOTONIC) >= c->deadline_ns;
+    return c->late || moment_ns(CLOCK_MONOTONIC) >= c->deadline_ns;
 }
 
 static void judge(struct check *c, int look)
 {
     gate_judge(c->metrics, c->measuring.count, look, c->results);
     for (size_t i = 0; i < c->measuring.count; i++)
-        if (c->way == STORED && c->other_machine && !c->results[i].exact) {
+        if (c->way == STORED && (c->other_machine || c->other_settings) &&
+            !c->results[i].exact) {
+            c->results[i].hopeless = true;
             c->results[i].verdict = GATE_INCONCLUSIVE;
-            (void)snprintf(c->results[i].why, sizeof c->results[i].why,
-                           "the baseline was measured on another machine");
+            (void)snprintf(c->results[i].why, sizeof c->results[i].why, "%s",
+                           c->other_machine
+                               ? "the baseline was measured on another machine"
+                               : "the baseline was measured with other settings");
         }
 }
 
-static void set_counts(struct check *c)
+/* More runs might have told: it was the time that was short. */
+static void name_budget(struct check *c)
 {
-    for (size_t i = 0; i < c->measuring.count; i++) {
-        c->metrics[i].now_count = c->pairs;
-        if (c->way != STORED)
-            c->metrics[i].baseline_count = c->pairs;
+    char budget[HUMAN_LEN];
+    (void)human_duration(budget, (double)c->options->budget_ns);
+    for (size_t i = 0; out_of_time(c) && i < c->measuring.count; i++) {
+        struct gate_result *r = &c->results[i];
+        const size_t len = strlen(r->why);
+        if (r->verdict == GATE_INCONCLUSIVE && !r->hopeless)
+            (void)snprintf(r->why + len, sizeof r->why - len,
+                           "%sthe budget of %s is spent", len ? "; " : "", budget);
     }
 }
 
-static bool all_exact(const struct check *c)
+static void judge_pairs(struct check *c, int look)
 {
     for (size_t i = 0; i < c->measuring.count; i++)
-        if (!c->results[i].exact)
+        gate_pairs_fold(&c->runs, i, &c->metrics[i]);
+    judge(c, look);
+}
+
+/* Counts that are the same everywhere need no more runs. When they differ it may be the
+ * program that varies: two runs of each side would not show that. */
+static bool all_the_same(const struct check *c)
+{
+    for (size_t i = 0; i < c->measuring.count; i++)
+        if (!c->results[i].exact || c->results[i].ratio != 1)
             return false;
     return true;
 }
 
+/* Whether further runs could still decide something. */
+static bool is_open(const struct check *c)
+{
+    bool open = false;
+    for (size_t i = 0; i < c->measuring.count; i++)
+        if (c->results[i].verdict == GATE_FAIL)
+            return false;
+        else
+            open |= c->results[i].verdict == GATE_INCONCLUSIVE &&
+                    !c->results[i].hopeless;
+    return open;
+}
+
 static enum measured_end measure_pairs(struct check *c)
 {
-    enum measured_end ended = MEASURED_GOOD;
     for (int look = 0; look < GATE_LOOKS; look++) {
-        while (ended == MEASURED_GOOD && c->pairs < gate_looks[look] &&
-               !out_of_time(c)) {
-            show_progress(c, c->pairs, gate_looks[look]);
-            ended = run_pair(c);
-            if (c->pairs == 2) { /* counts need no more */
-                set_counts(c);
-                judge(c, 0);
-                if (all_exact(c))
-                    return ended;
-            }
+        size_t pair;
+        int first;
+        while (!out_of_time(c) && gate_pairs_next(&c->runs, look, &pair, &first)) {
+            show_progress(c, gate_pairs_runs(&c->runs),
+                          gate_looks[look] * (size_t)gate_rounds[look]);
+            const enum measured_end ended = run_pair(c, pair, first);
+            c->late = ended == MEASURED_LATE;
+            if (c->late)
+                break;
+            if (ended != MEASURED_GOOD)
+                return ended;
+            if (gate_pairs_runs(&c->runs) != 2)
+                continue;
+            judge_pairs(c, 0);
+            if (all_the_same(c))
+                return ended;
         }
-        if (ended != MEASURED_GOOD)
-            return ended;
-        set_counts(c);
-        judge(c, look);
-        if (gate_together(c->results, c->measuring.count) != GATE_INCONCLUSIVE ||
-            out_of_time(c))
-            return ended;
+        judge_pairs(c, look);
+        if (!is_open(c) || out_of_time(c))
+            break;
     }
-    return ended;
+    return MEASURED_GOOD;
 }
 
 static enum measured_end measure_stored(struct check *c)
@@ -410,9 +429,11 @@ static enum measured_end measure_stored(struct check *c)
             c->now[i][c->pairs] = values[i];
         c->pairs += ended == MEASURED_GOOD;
     }
-    set_counts(c);
+    c->late = ended == MEASURED_LATE;
+    for (size_t i = 0; i < c->measuring.count; i++)
+        c->metrics[i].now_count = c->pairs;
     judge(c, -1);
-    return ended;
+    return c->late ? MEASURED_GOOD : ended;
 }
 
 /* ---- Setting up --------------------------------------------------------------------- */
@@ -479,12 +500,14 @@ static int exit_status(const struct check_options *o, enum gate_verdict verdict)
 static int report(struct check *c, bool paired)
 {
     struct output out;
+    const size_t runs = gate_pairs_runs(&c->runs);
     const struct gate_report g = {
         .command = c->line.data,
         .baseline = c->title.data,
         .weaker = c->weaker.len ? c->weaker.data : NULL,
         .paired = paired,
         .count = c->pairs,
+        .runs = runs ? runs : c->pairs,
         .elapsed_s = (double)(moment_ns(CLOCK_MONOTONIC) - c->started_ns) / 1e9,
         .verdict = gate_together(c->results, c->measuring.count),
         .metrics = c->metrics,
@@ -513,9 +536,18 @@ static void put_line(struct check *c)
         buf_printf(&c->line, "%s%s", i ? " " : "", shown[i]);
 }
 
+static void note_leftovers(struct check *c)
+{
+    if (c->measuring.leaves_running)
+        buf_printf(&c->weaker,
+                   "%sthe command leaves processes running, beside the runs after it",
+                   c->weaker.len ? "; " : "");
+}
+
 static int run_check(struct check *c)
 {
     int status = CLI_FAILED;
+    leftovers_adopt();
     signals_take(&c->measuring.signals);
     enum measured_end ended = MEASURED_FAILED;
     if (open_baseline(c)) {
@@ -523,17 +555,24 @@ static int run_check(struct check *c)
             use_stored(c);
         c->started_ns = moment_ns(CLOCK_MONOTONIC);
         c->deadline_ns = c->started_ns + c->options->budget_ns;
+        c->measuring.deadline_ns = c->deadline_ns;
         ended = warm_up(c);
-        if (ended == MEASURED_GOOD)
+        c->late = ended == MEASURED_LATE;
+        if (ended == MEASURED_GOOD || c->late)
             ended = c->way == STORED ? measure_stored(c) : measure_pairs(c);
+        name_budget(c);
+        note_leftovers(c);
         clear_progress(c);
+    } else if (c->git.ended_by) {
+        c->measuring.ended_by = c->git.ended_by;
+        ended = MEASURED_INTERRUPTED;
     }
     gitref_release(&c->git);
     signals_give_back(&c->measuring.signals);
     if (ended == MEASURED_INTERRUPTED) {
         cli_error("interrupted after %zu %s: nothing is decided", c->pairs,
                   c->way == STORED ? "runs" : "pairs");
-        signal_die_by(SIGINT);
+        signal_die_by(c->measuring.ended_by);
     }
     if (ended == MEASURED_GOOD)
         status = report(c, c->way != STORED);

@@ -165,7 +165,8 @@ int cmd_scale(int argc, char **argv)
         return status;
     if (a.runs == 0)
         return options_fail(&command, "--num-runs must be 1 or more");
-    if (!prepare(&a, argc, argv, &o))
+    if (!prepare(&a, argc, argv, &o) || modelargs_optimizer(&command, &a.model) < 0 ||
+        !output_possible(a.output) || (a.plot && !output_possible(a.plot)))
         return CLI_FAILED;
     struct progress progress = { .quiet = a.quiet };
     o.progress = progress_point;

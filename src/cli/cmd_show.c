@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/runs.h"
+#include "cli/trends_run.h"
 #include "store/list.h"
 #include "store/store.h"
 #include "trace/runfile.h"
@@ -311,6 +312,19 @@ static int put_fact(void *arg, const char *key, size_t len, const struct value *
     return 0;
 }
 
+static void put_series(struct page *page, const struct experiment *e)
+{
+    struct buf lines = BUF_INIT;
+    if (e->series)
+        series_summary(&lines, e->series, e->series_len);
+    for (const char *at = lines.len ? lines.data : ""; *at;) {
+        const size_t len = strcspn(at, "\n");
+        put_line(page, at == lines.data ? "series" : "", "%.*s", (int)len, at);
+        at += len + (at[len] == '\n');
+    }
+    buf_release(&lines);
+}
+
 static void put_experiment(struct page *page, const struct experiment *e)
 {
     char time[ISO_TIME_LEN];
@@ -334,8 +348,7 @@ static void put_experiment(struct page *page, const struct experiment *e)
             (void)facts_each(e->facts[kind], e->facts_len[kind], &arena, put_fact,
                              page);
         }
-    if (e->series)
-        put_line(page, "series", "%s", e->series);
+    put_series(page, e);
     if (strcmp(e->kind, "log") != 0)
         put_line(page, "notes", "its directory is gone; the store keeps this%s",
                  e->profile ? " and its report (sonde show --json)" : "");

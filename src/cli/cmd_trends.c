@@ -17,6 +17,7 @@
 #include "cli/keep.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/trends_run.h"
 #include "present/report/page.h"
 #include "present/report/report.h"
 #include "search/search.h"
@@ -24,7 +25,7 @@
 enum { GOALS = 3, AGAINST_MOST = 32, NAME_MOST = 200 };
 
 struct trends_options {
-    const char *metric, *against, *where, *output;
+    const char *metric, *against, *where, *output, *run;
     uint64_t top;
     bool json, lower;
     int format;
@@ -46,6 +47,8 @@ static const struct option options[] = {
       .help = "only these experiments (see sonde search)" },
     { "top", 0, OPTION_COUNT, FIELD(top), .value = "N",
       .help = "how many of the most efficient to show (default 5)" },
+    { "run", 0, OPTION_TEXT, FIELD(run), .value = "RUN",
+      .help = "the course of this run's own metrics instead (--metric: of one)" },
     { "format", 0, OPTION_CHOICE, FIELD(format), .value = "FORMAT",
       .help = "text; json; csv: all experiments as a table", .choices = formats },
     { "json", 0, OPTION_FLAG, FIELD(json), .help = "the same as --format json" },
@@ -485,6 +488,27 @@ static bool parse_filter(const char *text, struct arena *arena,
     return rc == 0;
 }
 
+static int course_of_run(const struct trends_options *o)
+{
+    struct store *store;
+    struct output out;
+    struct arena arena = ARENA_INIT;
+    struct experiment e;
+    int status = CLI_FAILED;
+    if (!cli_store_ready(&store))
+        return CLI_FAILED;
+    if (cli_find_experiment(store, o->run, &arena, &e) &&
+        output_open(&out, o->output)) {
+        status = trends_of_run(&e, o->metric, o->json || o->format == FORMAT_JSON,
+                               out.file);
+        if (!output_close(&out, 0, "the trends"))
+            status = CLI_FAILED;
+    }
+    store_close(store);
+    arena_release(&arena);
+    return status;
+}
+
 int cmd_trends(int argc, char **argv)
 {
     struct trends_options o = { .top = 5 };
@@ -495,6 +519,11 @@ int cmd_trends(int argc, char **argv)
         return status;
     if (argc > 2 || (argc == 2 && o.where))
         return options_fail(&command, "one FILTER, in quotes");
+    if (o.run && (argc == 2 || o.where || o.against || o.format == FORMAT_CSV))
+        return options_fail(&command, "--run goes with --metric and --json alone "
+                                      "(all points: sonde store sql)");
+    if (o.run)
+        return course_of_run(&o);
     if (o.top > 10000)
         return options_fail(&command, "--top wants at most 10000");
     struct trends *t = calloc(1, sizeof *t);

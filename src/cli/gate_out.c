@@ -72,8 +72,11 @@ static void put_head(struct page *p, const struct gate_report *g)
     char took[HUMAN_LEN];
     struct buf clean = BUF_INIT;
     clean_text(&clean, g->command, 60);
-    page_printf(p, "sonde check · %s · %zu %s · %s\n\n", clean.data, g->count,
-                g->paired ? "pairs" : "runs", human_duration(took, g->elapsed_s * 1e9));
+    page_printf(p, "sonde check · %s · %zu %s", clean.data, g->count,
+                g->paired ? "pairs" : "runs");
+    if (g->runs > g->count)
+        page_printf(p, " (%zu runs of each)", g->runs);
+    page_printf(p, " · %s\n\n", human_duration(took, g->elapsed_s * 1e9));
     buf_release(&clean);
     page_puts(p, PLAIN, " ");
     page_puts(p, colors[g->verdict], words[g->verdict]);
@@ -111,8 +114,10 @@ static void put_power(struct page *p, const struct gate_report *g)
         if (r->exact || isnan(r->smallest))
             continue;
         page_label(p, "COULD SEE");
-        page_printf(p, "%s: a slowdown of %.1f %% or more (%.1f %% confidence)\n",
-                    g->metrics[i].name, 100 * r->smallest, 100 * r->confidence);
+        page_printf(
+            p, "%s: %s of %.1f %% or more (%.1f %% confidence)\n", g->metrics[i].name,
+            is_seconds(g->metrics[i].name) ? "a slowdown" : "a change for the worse",
+            100 * r->smallest, 100 * r->confidence);
     }
 }
 
@@ -172,6 +177,8 @@ static int print_json(const struct gate_report *g, FILE *out)
     json_put_bool(&w, g->paired);
     json_key(&w, "count");
     json_put_uint(&w, g->count);
+    json_key(&w, "runs");
+    json_put_uint(&w, g->runs);
     put_number(&w, "elapsed_s", g->elapsed_s);
     json_key(&w, "metrics");
     json_array_begin(&w);

@@ -15,6 +15,7 @@ struct gate_report {
     const char *weaker;   /* why the comparison is weaker than it could be; NULL */
     bool paired;
     size_t count; /* pairs, or runs */
+    size_t runs;  /* of each side */
     double elapsed_s;
     enum gate_verdict verdict;
     const struct gate_metric *metrics;

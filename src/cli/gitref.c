@@ -18,6 +18,27 @@
 
 #include "base/files.h"
 #include "cli/cli.h"
+#include "cli/leftovers.h"
+#include "launch/child.h"
+
+static const uint64_t GRACE_NS = UINT64_C(2) * 1000000000;
+
+/* In the new process. Signals stay blocked when nobody may disturb it. */
+static void become(char *const *argv, const char *dir, int out, bool quiet,
+                   bool undisturbed)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    if (!undisturbed)
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(out, STDOUT_FILENO) < 0 || (dir && chdir(dir) < 0))
+        _exit(127);
+    const int null = open("/dev/null", O_RDWR);
+    if (null >= 0 && quiet)
+        (void)dup2(null, STDERR_FILENO);
+    (void)execvp(argv[0], argv);
+    _exit(127);
+}
 
 /* Runs a program and waits. Its output goes to `out`, or to stderr when that is NULL.
  * The exit status, or −1. */
@@ -27,19 +48,8 @@ static int run(char *const *argv, const char *dir, struct buf *out)
     if (out && pipe2(pipes, O_CLOEXEC) < 0)
         return -1;
     const pid_t pid = fork();
-    if (pid == 0) {
-        sigset_t none;
-        (void)sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        if (dup2(out ? pipes[1] : STDERR_FILENO, STDOUT_FILENO) < 0 ||
-            (dir && chdir(dir) < 0))
-            _exit(127);
-        const int null = open("/dev/null", O_RDWR);
-        if (null >= 0 && out)
-            (void)dup2(null, STDERR_FILENO);
-        (void)execvp(argv[0], argv);
-        _exit(127);
-    }
+    if (pid == 0)
+        become(argv, dir, out ? pipes[1] : STDERR_FILENO, out != NULL, true);
     if (out)
         (void)close(pipes[1]);
     char block[4096];
@@ -117,6 +127,28 @@ static bool check_out(struct gitref *g)
     return good;
 }
 
+/* The user's own program: it gets the signals that come, and may take its time. */
+static bool build_there(struct gitref *g, const char *ref, const char *build)
+{
+    char *argv[] = { "/bin/sh", "-c", (char *)(uintptr_t)build, NULL };
+    struct child child = { .pid = fork() };
+    if (child.pid == 0)
+        become(argv, g->cwd.data, STDERR_FILENO, false, false);
+    while (child.pid > 0 && !child_wait(&child, CHILD_FOREVER))
+        ;
+    if (child.interrupted) {
+        g->ended_by = child.asked.signal ? child.asked.signal : SIGINT;
+        leftovers_end(GRACE_NS);
+        return false;
+    }
+    const bool exited = child.pid > 0 && WIFEXITED(child.status);
+    if (exited && WEXITSTATUS(child.status) == 0)
+        return true;
+    cli_error("--build failed with status %d in the tree of '%s'",
+              exited ? WEXITSTATUS(child.status) : -1, ref);
+    return false;
+}
+
 bool gitref_open(struct gitref *g, const char *ref, const char *build)
 {
     struct buf commit = BUF_INIT;
@@ -133,14 +165,7 @@ bool gitref_open(struct gitref *g, const char *ref, const char *build)
         cli_error("cannot check out '%s' beside this tree (see git's message)", ref);
         good = false;
     }
-    if (good && build) {
-        char *argv[] = { "/bin/sh", "-c", (char *)(uintptr_t)build, NULL };
-        const int status = run(argv, g->cwd.data, NULL);
-        if (status != 0)
-            cli_error("--build failed with status %d in the tree of '%s'", status, ref);
-        good = status == 0;
-    }
-    return good;
+    return good && (!build || build_there(g, ref, build));
 }
 
 void gitref_release(struct gitref *g)
@@ -148,7 +173,12 @@ void gitref_release(struct gitref *g)
     if (g->tree.len) {
         struct buf out = BUF_INIT;
         char *argv[] = { "git", "worktree", "remove", "--force", g->tree.data, NULL };
-        (void)run(argv, NULL, &out);
+        const int status = run(argv, NULL, &out);
+        if (g->place.len)
+            (void)file_remove_tree(g->place.data);
+        char *prune[] = { "git", "worktree", "prune", NULL };
+        if (status != 0) /* what is gone is forgotten at least */
+            (void)run(prune, NULL, &out);
         buf_release(&out);
     }
     if (g->place.len)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/files.h"
 #include "base/moment.h"
 #include "cli/cli.h"
+#include "cli/leftovers.h"
 #include "launch/child.h"
 #include "launch/spawn.h"
 #include "trace/machine.h"
@@ -24,6 +26,9 @@
 const char measuring_names[] =
     "wall, cpu, memory; with a profile: allocations, allocated_bytes, io_calls, "
     "io_bytes, steps, step_ms, samples_per_s, energy_j, calls.ZONE, time.ZONE, metrics.X";
+
+/* What is asked to end gets so long. */
+static const uint64_t GRACE_NS = UINT64_C(2) * 1000000000;
 
 /* ---- Names -------------------------------------------------------------------------- */
 
@@ -144,7 +149,27 @@ static int spawn_in(const struct spawn_options *options, const char *dir,
     return rc;
 }
 
-static enum measured_end run_plain(const struct measuring *m, char *const *argv,
+/* Waits for the end or the deadline; false then. Whoever was interrupted and goes on is
+ * not waited for much longer. */
+static bool wait_for(struct child *child, uint64_t deadline_ns)
+{
+    bool told = false;
+    while (!child->ended) {
+        const uint64_t now = moment_ns(CLOCK_MONOTONIC);
+        if (child->interrupted && !told) {
+            told = true;
+            if (!deadline_ns || deadline_ns > now + GRACE_NS)
+                deadline_ns = now + GRACE_NS;
+        }
+        if (deadline_ns && now >= deadline_ns)
+            return false;
+        (void)child_wait(child, deadline_ns ? (int64_t)((deadline_ns - now) / 1000 + 1)
+                                            : CHILD_FOREVER);
+    }
+    return true;
+}
+
+static enum measured_end run_plain(struct measuring *m, char *const *argv,
                                    const char *dir, struct plain *ret,
                                    struct buf *ret_message)
 {
@@ -160,14 +185,17 @@ static enum measured_end run_plain(const struct measuring *m, char *const *argv,
                    dir ? dir : "", error_text(rc));
         return MEASURED_FAILED;
     }
-    while (!child_wait(&child, CHILD_FOREVER))
-        ;
+    const bool in_time = wait_for(&child, m->deadline_ns);
     ret->wall_s = (double)(moment_ns(CLOCK_MONOTONIC) - start) / 1e9;
+    if (!in_time || child.interrupted) {
+        m->ended_by = child.asked.signal ? child.asked.signal : SIGINT;
+        leftovers_end(GRACE_NS);
+        return child.interrupted ? MEASURED_INTERRUPTED : MEASURED_LATE;
+    }
+    m->leaves_running = m->leaves_running || leftovers_count() > 0;
     ret->cpu_s = seconds(child.usage.ru_utime) + seconds(child.usage.ru_stime);
     ret->memory_mb = (double)child.usage.ru_maxrss / 1024;
     ret->status = child.status;
-    if (child.interrupted)
-        return MEASURED_INTERRUPTED;
     if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0)
         return MEASURED_GOOD;
     if (WIFSIGNALED(child.status))
@@ -251,7 +279,7 @@ static int read_profile(const struct measuring *m, const char *dir,
     return rc;
 }
 
-static enum measured_end run_profiled(const struct measuring *m, char *const *argv,
+static enum measured_end run_profiled(struct measuring *m, char *const *argv,
                                       const char *dir, double ret_values[GATE_METRICS],
                                       struct buf *ret_message)
 {
@@ -281,9 +309,8 @@ static enum measured_end run_profiled(const struct measuring *m, char *const *ar
     return ended;
 }
 
-enum measured_end measure_once(const struct measuring *m, char *const *argv,
-                               const char *dir, double ret_values[GATE_METRICS],
-                               struct buf *ret_message)
+enum measured_end measure_once(struct measuring *m, char *const *argv, const char *dir,
+                               double ret_values[GATE_METRICS], struct buf *ret_message)
 {
     struct plain plain;
     for (size_t i = 0; i < GATE_METRICS; i++)

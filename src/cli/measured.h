@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "analyse/gate.h"
 #include "base/buf.h"
@@ -26,6 +27,9 @@ struct measuring {
     bool profile; /* some of them need one */
     bool show_output;
     struct signals signals;
+    uint64_t deadline_ns; /* monotonic; a run is ended then; 0: never */
+    int ended_by;         /* the signal that interrupted */
+    bool leaves_running;  /* the command left processes behind */
 };
 
 /* Adds "NAME", "NAME=30%", "NAME:more" or a mix. Prints why not and returns false. */
@@ -33,12 +37,17 @@ bool measuring_add(struct measuring *m, const char *text);
 /* All names there are, for messages. */
 extern const char measuring_names[];
 
-enum measured_end { MEASURED_GOOD, MEASURED_FAILED, MEASURED_INTERRUPTED };
+enum measured_end {
+    MEASURED_GOOD,
+    MEASURED_FAILED,
+    MEASURED_INTERRUPTED, /* nothing of the command is left running */
+    MEASURED_LATE,        /* the deadline came; nor here */
+};
 
 /* Runs it in `dir` (NULL: here). Numbers that could not be had are NaN. On failure the
  * message says why. Between signals_take() and signals_give_back(). */
-enum measured_end measure_once(const struct measuring *m, char *const *argv,
-                               const char *dir, double ret_values[GATE_METRICS],
+enum measured_end measure_once(struct measuring *m, char *const *argv, const char *dir,
+                               double ret_values[GATE_METRICS],
                                struct buf *ret_message);
 
 /* "AMD EPYC 7763, 2 cores": what times depend on. */

@@ -1,6 +1,7 @@
 /* modelargs.c: see modelargs.h. */
 #include "cli/modelargs.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void modelargs_spell(int argc, char **argv)
@@ -55,6 +56,18 @@ static void set_sizes(struct model_config *c, const struct model_args *a)
     set(&c->seed, a->seed);
 }
 
+static bool set_dropout(const struct command *command, const char *text,
+                        struct model_config *c)
+{
+    char *end = NULL;
+    c->dropout = text ? strtod(text, &end) : 0;
+    if (!text || (end != text && *end == '\0' && c->dropout >= 0 && c->dropout < 1))
+        return true;
+    (void)options_fail(command, "--dropout wants a number from 0 to below 1, got '%s'",
+                       text);
+    return false;
+}
+
 static bool set_kinds(const struct command *command, const struct model_args *a,
                       struct model_config *c)
 {
@@ -74,8 +87,8 @@ static bool set_kinds(const struct command *command, const struct model_args *a,
         return false;
     }
     if (c->encoding != SONDE_NO_ENCODING && !c->encoding_dim)
-        c->encoding_dim = ENCODING_DIM;
-    return true;
+        c->encoding_dim = a->encoding_dim == 0 ? 0 : ENCODING_DIM; /* 0: refused */
+    return set_dropout(command, a->dropout, c);
 }
 
 bool modelargs_config(const struct command *command, const struct model_args *args,
@@ -92,6 +105,29 @@ bool modelargs_config(const struct command *command, const struct model_args *ar
     }
     *ret_config = c;
     return true;
+}
+
+bool modelargs_plausible(const struct command *command, const struct model_args *a)
+{
+    const struct {
+        const char *option;
+        uint64_t given;
+    } sizes[] = {
+        { "--hidden-dim", a->hidden }, { "--num-layers", a->layers },
+        { "--num-heads", a->heads },   { "--ffn-dim", a->ffn },
+        { "--num-nodes", a->nodes },   { "--num-edges", a->edges },
+        { "--batch-size", a->batch },  { "--features", a->features },
+        { "--outputs", a->outputs },   { "--seq-len", a->tokens },
+        { "--vocab", a->vocabulary },  { "--pe-dim", a->encoding_dim },
+    };
+    struct model_config unused = { .family = FAMILY_MLP };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].given == 0) {
+            (void)options_fail(command, "%s must be 1 or more, got 0", sizes[i].option);
+            return false;
+        }
+    return set_dropout(command, a->dropout, &unused) &&
+           modelargs_optimizer(command, a) >= 0;
 }
 
 int modelargs_optimizer(const struct command *command, const struct model_args *args)

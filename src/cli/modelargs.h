@@ -11,7 +11,7 @@
 /* NULL or MODEL_NOT_GIVEN: not given. A zero that was given is an error, not a default. */
 #define MODEL_NOT_GIVEN UINT64_MAX
 struct model_args {
-    const char *message, *encoding, *optimizer;
+    const char *message, *encoding, *optimizer, *dropout;
     uint64_t hidden, layers, heads, ffn, nodes, edges, degree, batch, features, outputs,
         tokens, vocabulary, encoding_dim, seed;
 };
@@ -79,9 +79,16 @@ struct model_args {
         { "optimizer",     0,                                                              \
           OPTION_TEXT,     MODEL_ARG(type, optimizer),                                     \
           .value = "KIND", .help = "sgd, sgd_momentum, adam or adamw (the default)" },     \
+        { "dropout",                                                                       \
+          0,                                                                               \
+          OPTION_TEXT,                                                                     \
+          MODEL_ARG(type, dropout),                                                        \
+          .value = "P",                                                                    \
+          .help =                                                                          \
+              "part of the elements that training drops, 0 to below 1 (default 0)" },      \
     {                                                                                      \
         "seed", 0, OPTION_COUNT, MODEL_ARG(type, seed),                                    \
-            .value = "N", .help = "of weights and graphs (default 42)"                     \
+            .value = "N", .help = "of weights, graphs and dropout (default 42)"            \
     }
 
 void modelargs_init(struct model_args *args);
@@ -92,6 +99,10 @@ void modelargs_spell(int argc, char **argv);
 /* The family's defaults with what was given, checked. False: the error was printed. */
 bool modelargs_config(const struct command *command, const struct model_args *args,
                       enum family family, struct model_config *ret_config);
+
+/* For models whose other sizes we do not know: whatever was given is 1 or more, and the
+ * optimizer is one. False: the error was printed. */
+bool modelargs_plausible(const struct command *command, const struct model_args *args);
 
 /* The optimizer, or −1 after an error was printed. */
 int modelargs_optimizer(const struct command *command, const struct model_args *args);

@@ -100,6 +100,19 @@ bool output_open(struct output *ret_output, const char *path)
     return true;
 }
 
+bool output_possible(const char *path)
+{
+    struct stat st;
+    struct output out;
+    /* Pipes and devices are left alone: opening one may wait for its other end. */
+    if (path && stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return true;
+    if (!output_open(&out, path))
+        return false;
+    output_cancel(&out);
+    return true;
+}
+
 static int finish_file(struct output *out, int rc)
 {
     if (rc == 0 && fflush(out->file) != 0)

@@ -23,6 +23,10 @@ struct output {
  * with mode 0600. Prints the error and returns false when that is not possible. */
 bool output_open(struct output *ret_output, const char *path);
 
+/* Whether output_open() would work, for verbs that measure for a minute before they have
+ * anything to write. Prints the error. */
+bool output_possible(const char *path);
+
 /* Ends it. With rc 0 a file takes its place; otherwise it is removed and the error
  * printed: "cannot write WHAT to 'PATH': …". */
 bool output_close(struct output *output, int rc, const char *what);

@@ -188,6 +188,12 @@ int config_check(const struct model_config *c, char ret_error[CONFIG_ERROR_LEN])
     return 0;
 }
 
+int config_has_edge_features(const struct model_config *c)
+{
+    return c->family == FAMILY_GRAPH_TRANSFORMER &&
+           (c->message == SONDE_GINE || c->message == SONDE_GATED_GCN);
+}
+
 /* ---- Layers ------------------------------------------------------------------------ */
 
 /* A general, powerful, scalable graph transformer (Rampášek et al. 2022) layer:
@@ -209,14 +215,16 @@ static void graph_layer(const struct model_config *c, struct layer_list *list)
     sum.kind = SONDE_LAYER_ELEMENTS;
     sum.component = "residual";
     if (c->message != SONDE_NO_MESSAGE) {
-        list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_MESSAGE,
-                                             .component = "mpnn",
-                                             .repeat = c->layers,
-                                             .rows = rows,
-                                             .edges = edges,
-                                             .in = c->hidden,
-                                             .out = c->hidden,
-                                             .message = c->message });
+        list_add(list,
+                 (struct sonde_layer){ .kind = SONDE_LAYER_MESSAGE,
+                                       .component = "mpnn",
+                                       .repeat = c->layers,
+                                       .rows = rows,
+                                       .edges = edges,
+                                       .in = c->hidden,
+                                       .out = c->hidden,
+                                       .heads = c->message == SONDE_GAT ? c->heads : 1,
+                                       .message = c->message });
         list_add(list, sum);
         list_add(list, norm);
         list_add(list, sum); /* local + global */
@@ -267,6 +275,13 @@ static void graph_transformer_layers(const struct model_config *c,
                                          .in = c->features + c->encoding_dim,
                                          .out = c->hidden,
                                          .no_grad = 1 });
+    if (config_has_edge_features(c) && all_edges(c) > 0)
+        list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_LINEAR,
+                                             .component = "encoder",
+                                             .rows = all_edges(c),
+                                             .in = CONFIG_EDGE_FEATURES,
+                                             .out = c->hidden,
+                                             .no_grad = 1 });
     graph_layer(c, list);
     list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_POOL,
                                          .component = "head",

@@ -47,6 +47,11 @@ int config_check(const struct model_config *config, char ret_error[CONFIG_ERROR_
 /* The layers of one forward pass over the whole batch. `config` passed config_check(). */
 void config_layers(const struct model_config *config, struct layer_list *list);
 
+/* Whether the net gives its edges features: gine and gatedgcn look at them. */
+int config_has_edge_features(const struct model_config *config);
+/* So many, of which any graph has: 1 and the degrees at both ends. */
+enum { CONFIG_EDGE_FEATURES = 3 };
+
 uint64_t config_ffn(const struct model_config *config);
 /* Of one graph, the average where they differ. */
 uint64_t config_edges(const struct model_config *config);

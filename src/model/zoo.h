@@ -39,5 +39,6 @@ void zoo_gat_pattern(struct layer_list *list);
 void zoo_gatedgcn_pattern(struct layer_list *list);
 void zoo_gcn_arxiv(struct layer_list *list);
 void zoo_sage_arxiv(struct layer_list *list);
+void zoo_gps_zinc(struct layer_list *list);
 
 #endif

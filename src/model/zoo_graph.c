@@ -1,4 +1,4 @@
-/* zoo_graph.c: graph nets of the public leaderboards. */
+/* zoo_graph.c: graph nets of the public leaderboards and papers. */
 #include "model/zoo.h"
 
 struct graph_net {
@@ -100,4 +100,60 @@ void zoo_gcn_arxiv(struct layer_list *list)
 void zoo_sage_arxiv(struct layer_list *list)
 {
     arxiv(list, SONDE_SAGE);
+}
+
+/* ---- A graph transformer -------------------------------------------------------------- */
+
+/* Atoms of 28 types and 20 steps of random walks, normalised, become 36 + 28 features;
+ * bonds of 4 types 64. */
+static void zinc_encoders(struct layer_list *list, uint64_t nodes, uint64_t edges)
+{
+    list_add(list,
+             (struct sonde_layer){
+                 .kind = SONDE_LAYER_EMBEDDING, .rows = nodes, .in = 28, .out = 36 });
+    list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_NORM,
+                                         .component = "encoder",
+                                         .rows = nodes,
+                                         .in = 20 });
+    list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_LINEAR,
+                                         .component = "encoder",
+                                         .rows = nodes,
+                                         .in = 20,
+                                         .out = 28 });
+    list_add(list,
+             (struct sonde_layer){
+                 .kind = SONDE_LAYER_EMBEDDING, .rows = edges, .in = 4, .out = 64 });
+}
+
+/* Each layer: GINE and attention side by side, a feed-forward part, three batch norms. The
+ * head halves the width twice. */
+void zoo_gps_zinc(struct layer_list *list)
+{
+    enum { LAYERS = 10, WIDTH = 64 };
+    const struct graph_net g = { .nodes = 23, .edges = 50, .message = SONDE_GINE };
+    zinc_encoders(list, g.nodes, g.edges);
+    convolutions(list, &g, WIDTH, WIDTH, LAYERS);
+    list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_ATTENTION,
+                                         .repeat = LAYERS,
+                                         .rows = g.nodes,
+                                         .in = WIDTH,
+                                         .heads = 4 });
+    list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_FFN,
+                                         .repeat = LAYERS,
+                                         .rows = g.nodes,
+                                         .in = WIDTH,
+                                         .hidden = 2 * WIDTH,
+                                         .activation = SONDE_RELU });
+    list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_NORM,
+                                         .repeat = 3 * LAYERS,
+                                         .rows = g.nodes,
+                                         .in = WIDTH });
+    list_add(list, (struct sonde_layer){ .kind = SONDE_LAYER_ELEMENTS,
+                                         .component = "residual",
+                                         .repeat = 4 * LAYERS,
+                                         .rows = g.nodes,
+                                         .in = WIDTH });
+    linear(list, 1, WIDTH, WIDTH / 2);
+    linear(list, 1, WIDTH / 2, WIDTH / 4);
+    linear(list, 1, WIDTH / 4, 1);
 }

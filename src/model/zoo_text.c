@@ -151,7 +151,7 @@ void zoo_llama2_7b(struct layer_list *list)
 {
     enum { VOCABULARY = 32000 };
     const struct transformer t = { .layers = 32,
-                                   .tokens = 1024,
+                                   .tokens = 128,
                                    .width = 4096,
                                    .heads = 32,
                                    .hidden = 11008,

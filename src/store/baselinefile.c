@@ -119,6 +119,12 @@ static int take_member(struct reading *b, bool *ret_schema)
     if (jread_is(&b->r, "metrics"))
         return take_metrics(b);
     const char *text = NULL;
+    if (jread_is(&b->r, "environment")) {
+        const int rc = take_text(b, &text);
+        d->environment = text ? text : "";
+        d->has_environment = rc == 0 && text;
+        return rc;
+    }
     if (jread_is(&b->r, "schema")) {
         const int rc = take_text(b, &text);
         *ret_schema = rc == 0 && text && strcmp(text, schema) == 0;
@@ -137,9 +143,12 @@ static int take_member(struct reading *b, bool *ret_schema)
 int baseline_parse(const char *json, size_t len, struct arena *arena,
                    struct baseline_doc *ret_doc, struct buf *ret_message)
 {
-    struct baseline_doc doc = {
-        .name = "", .run = "", .cwd = "", .machine = "", .fingerprint = ""
-    };
+    struct baseline_doc doc = { .name = "",
+                                .run = "",
+                                .cwd = "",
+                                .machine = "",
+                                .environment = "",
+                                .fingerprint = "" };
     struct reading b = { .arena = arena, .doc = &doc, .message = ret_message };
     bool right_schema = false;
     int rc = 0;
@@ -175,6 +184,8 @@ int baseline_write(const struct baseline_doc *d, struct buf *out)
     put_text(&w, "created", d->created_ns ? iso_time(d->created_ns, time) : NULL);
     put_text(&w, "cwd", d->cwd);
     put_text(&w, "machine", d->machine);
+    json_key(&w, "environment");
+    json_put_string(&w, d->has_environment ? d->environment : NULL);
     put_text(&w, "fingerprint", d->fingerprint);
     json_key(&w, "command");
     json_array_begin(&w);

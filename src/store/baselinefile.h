@@ -7,6 +7,7 @@
 #ifndef SONDE_STORE_BASELINEFILE_H
 #define SONDE_STORE_BASELINEFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ struct baseline_metric {
 struct baseline_doc {
     const char *name, *run, *cwd; /* "" unknown, as below */
     const char *machine;          /* what times depend on: processor and cores */
+    const char *environment;      /* settings that change times, one a line … */
+    bool has_environment;         /* … when it says so; earlier versions did not */
     const char *fingerprint;      /* fingerprint.h */
     char **command;
     size_t command_count;

@@ -20,7 +20,9 @@ enum { MOST_FILES = 5000, MOST_DEPTH = 12 };
 static const uint64_t MOST_BYTES = UINT64_C(512) << 20;
 
 struct looking {
-    struct strmap files; /* real paths */
+    struct strmap files;    /* real paths */
+    struct strmap packages; /* "numpy-2.1.0.dist-info": what a Python has installed */
+    int64_t newest_ns;      /* when a file was last written to */
     uint64_t bytes;
     bool too_much;
 };
@@ -61,8 +63,12 @@ static int add_file(struct looking *l, const char *path)
         bool added;
         if (!strmap_enter(&l->files, real, strlen(real), &added))
             rc = -ENOMEM;
-        else if (added)
+        else if (added) {
+            const int64_t written = (int64_t)st.st_mtim.tv_sec * 1000000000 +
+                                    st.st_mtim.tv_nsec;
             l->bytes += (uint64_t)st.st_size;
+            l->newest_ns = written > l->newest_ns ? written : l->newest_ns;
+        }
         l->too_much |= l->files.count > MOST_FILES || l->bytes > MOST_BYTES;
     }
     free(real);
@@ -94,6 +100,59 @@ static int add_tree(struct looking *l, const char *path, unsigned depth)
     return rc;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t len = strlen(text), tail = strlen(end);
+    return len >= tail && strcmp(text + len - tail, end) == 0;
+}
+
+static int add_package_names(struct looking *l, const char *path)
+{
+    int rc = 0;
+    bool added;
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && rc == 0 && (e = readdir(dir));)
+        if ((ends_with(e->d_name, ".dist-info") || ends_with(e->d_name, ".egg-info")) &&
+            !strmap_enter(&l->packages, e->d_name, strlen(e->d_name), &added))
+            rc = -ENOMEM;
+    if (dir)
+        (void)closedir(dir);
+    return rc;
+}
+
+/* A library that was upgraded is a change too, though no source here tells of it. Names
+ * and versions of what bin/python finds in lib/python*; the files would be too many. */
+static int add_packages(struct looking *l, const char *program)
+{
+    struct buf bin = BUF_INIT, lib = BUF_INIT;
+    int rc = 0;
+    path_parent(&bin, program);
+    path_join(&lib, bin.data, "../lib");
+    DIR *dir = strncmp(path_base(program), "python", 6) == 0 && !lib.error
+                   ? opendir(lib.data)
+                   : NULL;
+    for (const struct dirent *e; dir && rc == 0 && (e = readdir(dir));) {
+        static const char *const kinds[] = { "site-packages", "dist-packages" };
+        for (size_t i = 0; i < 2 && strncmp(e->d_name, "python", 6) == 0; i++) {
+            struct buf path = BUF_INIT;
+            buf_printf(&path, "%s/%s/%s", lib.data, e->d_name, kinds[i]);
+            rc = path.error ? path.error : add_package_names(l, path.data);
+            buf_release(&path);
+        }
+    }
+    if (dir)
+        (void)closedir(dir);
+    buf_release(&bin);
+    buf_release(&lib);
+    return rc;
+}
+
+static int add_executable(struct looking *l, const char *path)
+{
+    const int rc = add_file(l, path);
+    return rc < 0 ? rc : add_packages(l, path);
+}
+
 /* The first word is looked up as execvp does. */
 static int add_program(struct looking *l, const char *name, const char *cwd)
 {
@@ -101,7 +160,7 @@ static int add_program(struct looking *l, const char *name, const char *cwd)
     int rc = 0;
     if (strchr(name, '/')) {
         path_join(&path, cwd, name);
-        rc = path.error ? path.error : add_file(l, path.data);
+        rc = path.error ? path.error : add_executable(l, path.data);
         buf_release(&path);
         return rc;
     }
@@ -111,7 +170,7 @@ static int add_program(struct looking *l, const char *name, const char *cwd)
         buf_append(&path, p, len);
         buf_printf(&path, "/%s", name);
         if (path.error == 0 && access(path.data, X_OK) == 0) {
-            rc = add_file(l, path.data);
+            rc = add_executable(l, path.data);
             break;
         }
         p += len + (p[len] == ':');
@@ -180,17 +239,33 @@ static int mix_file(struct hash *h, const char *path)
     return n < 0 ? (int)n : 0;
 }
 
-/* Paths by name, so that the order of directories does not matter. */
+/* By name, so that the order of directories does not matter. NULL: no memory. */
+static const char **sorted(const struct strmap *map)
+{
+    const char **names = calloc(map->count ? map->count : 1, sizeof *names);
+    for (size_t i = 0; names && i < map->count; i++)
+        names[i] = map->entries[i].key;
+    if (names)
+        qsort(names, map->count, sizeof *names, by_path);
+    return names;
+}
+
+static int hash_packages(const struct looking *l, struct hash *h)
+{
+    const char **names = sorted(&l->packages);
+    for (size_t i = 0; names && i < l->packages.count; i++)
+        mix(h, names[i], strlen(names[i]) + 1);
+    free(names);
+    return names ? 0 : -ENOMEM;
+}
+
 static int hash_all(struct looking *l, const char *cwd, struct hash *h)
 {
-    int rc = 0;
+    int rc = hash_packages(l, h);
     const size_t n = l->files.count;
-    const char **paths = calloc(n ? n : 1, sizeof *paths);
+    const char **paths = sorted(&l->files);
     if (!paths)
         return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        paths[i] = l->files.entries[i].key;
-    qsort(paths, n, sizeof *paths, by_path);
     const size_t root = strlen(cwd);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         /* Below the working directory by its relative name: trees may move. */
@@ -204,9 +279,9 @@ static int hash_all(struct looking *l, const char *cwd, struct hash *h)
 }
 
 int fingerprint_of(char *const *command, size_t count, const char *cwd,
-                   char ret_text[FINGERPRINT_LEN])
+                   char ret_text[FINGERPRINT_LEN], int64_t *ret_newest_ns)
 {
-    struct looking l = { .files = STRMAP_INIT };
+    struct looking l = { .files = STRMAP_INIT, .packages = STRMAP_INIT };
     struct hash h = { UINT64_C(0xcbf29ce484222325), 42 };
     char *real = realpath(cwd, NULL);
     const char *root = real ? real : cwd;
@@ -222,7 +297,10 @@ int fingerprint_of(char *const *command, size_t count, const char *cwd,
             (void)snprintf(ret_text, FINGERPRINT_LEN, "%016llx%016llx",
                            (unsigned long long)h.a, (unsigned long long)h.b);
     }
+    if (ret_newest_ns)
+        *ret_newest_ns = l.newest_ns;
     strmap_release(&l.files);
+    strmap_release(&l.packages);
     free(real);
     return rc == -ENOMEM ? rc : 0;
 }

@@ -135,6 +135,18 @@ static double table_error(const struct clock_table *t)
     return widest + bend;
 }
 
+/* Whether the readings are far enough apart for a rate: 100 ns in half a second. */
+static bool fixes_rate(const struct clock_reading *readings, size_t count)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t at = readings[i].mono_raw_ns;
+        first = at < first ? at : first;
+        last = at > last ? at : last;
+    }
+    return count >= 2 && last - first >= 500000000;
+}
+
 int clock_table_build(const struct clock_reading *readings, size_t count,
                       bool same_boot, enum tick_source source,
                       struct clock_table *ret_table)
@@ -146,8 +158,10 @@ int clock_table_build(const struct clock_reading *readings, size_t count,
     for (size_t i = 0; i < count; i++)
         if (readings[i].ticks && readings[i].mono_raw_ns)
             sorted[n++] = readings[i];
-    if (n > 0 && same_boot && source == ticks_source())
-        clock_read(&sorted[n++]); /* the present fixes the rate of a short table */
+    /* The present fixes the rate of a short table. Never of another: the report of a run
+     * must be the same whenever it is made. */
+    if (n > 0 && !fixes_rate(sorted, n) && same_boot && source == ticks_source())
+        clock_read(&sorted[n++]);
     qsort(sorted, n, sizeof *sorted, by_ticks);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)

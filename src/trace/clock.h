@@ -30,8 +30,8 @@ struct clock_table {
     double ns_per_tick; /* over the whole table */
     double error_ns;    /* bound on the error of any conversion inside the table */
 };
-/* Builds a table from readings in any order; drops impossible ones. With a single
- * reading from this boot, the present is read as the second. */
+/* Builds a table from readings in any order; drops impossible ones. Where all are of one
+ * half second of this boot, the present is read as one more. */
 int clock_table_build(const struct clock_reading *readings, size_t count,
                       bool same_boot, enum tick_source source,
                       struct clock_table *ret_table);

@@ -310,6 +310,7 @@ uint64_t drain_steps(const struct drain *d)
 
 int drain_finish(struct drain *d, uint64_t compact_below)
 {
+    control_append_clock(d->control); /* nothing of the run lies beyond its readings */
     scan(d);
     for (size_t i = 0; i < d->count; i++) {
         struct drained *f = d->files[i];

@@ -58,6 +58,7 @@ enum loader_flag {
     LOADER_UNORDERED = 16,
     LOADER_UNTIMED = 32,  /* samples cannot be told apart: DataPipes, __getitems__ */
     LOADER_BY_BATCH = 64, /* samples are too quick to be timed one by one */
+    LOADER_TRAINS = 128,  /* something was trained between its fetches */
 };
 
 struct loader_row {

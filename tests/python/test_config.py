@@ -69,6 +69,29 @@ def test_ill_typed_values_are_refused():
     assert sonde.Config(monitor_interval=2).monitor_interval == 2.0
 
 
+@pytest.mark.parametrize(
+    "field, value, says",
+    [
+        ("compression", "gzpi", "did you mean 'gzip'"),
+        ("max_memory_usage", 1.5, "share"),
+        ("optimization_threshold", 10.0, "share"),
+        ("prefetch_factor", 0, "at least 1"),
+        ("chunk_size", 0, "at least 1"),
+        ("buffer_size", 0, "at least 1"),
+        ("cache_dir", "", "no folder"),
+        ("preprocessing_workers", -1, "negative"),
+        ("cache_size", 1.0, "must be int"),
+        ("streaming", "yes", "must be bool"),
+        ("async_io", None, "must be bool"),
+        ("alert_threshold", float("nan"), "negative"),
+        ("alert_threshold", float("inf"), "endless"),
+    ],
+)
+def test_fields_of_later_verbs_are_checked_as_well(field, value, says):
+    with pytest.raises(sonde.ConfigError, match=f"{field}.*{says}"):
+        sonde.Config(**{field: value})
+
+
 def test_presets():
     assert sonde.standard() == sonde.Config()
     light = sonde.lightweight(track_gpu=False)
@@ -79,13 +102,20 @@ def test_presets():
 def test_fields_without_effect_say_so():
     pending = sonde.Config().pending()
     assert "sonde run" in pending["track_allocations"]
-    assert "optimize" in pending["num_workers"]
+    assert "sonde.optimize" in pending["num_workers"]
+    assert {name for name, why in pending.items() if "sonde run" in why} == {
+        "track_allocations",
+        "track_deallocations",
+        "track_file_operations",
+        "track_network_operations",
+    }
     assert "track_allocations" not in sonde.Config(track_allocations=False).pending()
     effective = {
         "enable_profiling",
         "profile_forward_pass",
         "track_memory",
         "export_to_csv",
+        "track_cuda_events",
     }
     assert not effective & set(pending)
     for field in dataclasses.fields(sonde.Config):

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import sqlite3
 
 import pytest
 
@@ -79,3 +80,18 @@ def test_export(store):
     assert json.loads(row["parameters"]) == {"lr": 0.5} and row["gpu_memory_peak_mb"] == ""
     data = json.loads(sonde.export_experiments(store / "all.json").read_text())
     assert data["experiments"][0]["id"] == "x"
+
+
+def test_metrics_of_a_session_arrive_in_the_store_as_series(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with sonde.session(name="course"):
+        for epoch in range(20):
+            sonde.step()
+            sonde.metric("val_loss", 1.0 / (epoch + 1))
+            sonde.counter("seen", 32 * epoch)
+    found = sonde.search("metrics.val_loss > 0")
+    assert len(found) == 1
+    with sqlite3.connect(tmp_path / ".sonde" / "sonde.db") as db:
+        query = "SELECT step, value FROM metric_points WHERE key = ? ORDER BY step"
+        assert db.execute(query, ["val_loss"]).fetchall() == [(i + 1, 1 / (i + 1)) for i in range(20)]
+        assert [v for _, v in db.execute(query, ["seen"])] == [32 * i for i in range(20)]

@@ -47,6 +47,102 @@ def test_layers_add_up():
     assert "addmm" in str(counted)
 
 
+def recurrent_by_hand(kind, x, hidden, layers=1, directions=1, projection=0):
+    """Every gate of every layer and direction looks at the input and at the state."""
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
+    positions, wide, state = x.numel() // x.shape[-1], x.shape[-1], projection or hidden
+    macs = 0
+    for _ in range(layers):
+        macs += directions * (gates * hidden * (wide + state) + projection * hidden)
+        wide = directions * state
+    return positions * macs
+
+
+RECURRENT = [
+    ("LSTM", {}), ("GRU", {}), ("RNN", {}),
+    ("LSTM", {"num_layers": 2, "bidirectional": True}),
+    ("GRU", {"num_layers": 3}), ("RNN", {"bidirectional": True}),
+    ("LSTM", {"proj_size": 5}), ("GRU", {"bias": False}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind, options", RECURRENT, ids=str)
+def test_recurrent_layers_are_counted_however_torch_runs_them(kind, options):
+    torch.manual_seed(0)
+    x, module = torch.randn(7, 3, 12), getattr(nn, kind)(12, 20, **options)
+    by_hand = recurrent_by_hand(
+        kind, x, 20, options.get("num_layers", 1), 1 + options.get("bidirectional", False),
+        options.get("proj_size", 0),
+    )
+    counted = sonde.flops(module, x)
+    assert counted.macs == by_hand and counted.coverage == 1
+    packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([7, 4, 2]))
+    assert sonde.flops(module, packed).macs == by_hand * 13 // 21
+    with torch.inference_mode(), sonde.count_flops() as counter:
+        module(x)
+    assert counter.result().macs == by_hand and counter.result().coverage == 1
+    assert counter.result().elementwise == counted.elementwise
+    # What cuDNN is given for the same call must come to the same.
+    from sonde._recurrent import RULES
+
+    mode = {"RNN": 1, "LSTM": 2, "GRU": 3}[kind]
+    given = (x, module._flat_weights, 4, None, None, None, mode)
+    assert RULES["_cudnn_rnn"](given, {}, None) == (by_hand, counted.elementwise)
+    backward = (x, module._flat_weights, *[None] * 8, mode)
+    assert RULES["_cudnn_rnn_backward"](backward, {}, None)[0] == 2 * by_hand
+    trained = sonde.flops(module, x, backward=True)
+    assert trained.macs > 2 * by_hand and trained.coverage == 1, trained.unknown
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_cells_are_counted(kind):
+    x = torch.randn(3, 12)
+    cell = getattr(nn, f"{kind}Cell")(12, 20)
+    counted = sonde.flops(cell, x)
+    assert counted.macs == recurrent_by_hand(kind, x, 20) and counted.coverage == 1
+    if kind == "RNN":
+        return
+    # As CUDA does it without cuDNN: two products, then one operator for the gates.
+    from sonde._recurrent import GATES, RULES
+
+    gates = torch.empty(3, 20 * GATES[kind.lower()])
+    bias = torch.empty(gates.shape[1])
+    rule = RULES[f"_thnn_fused_{kind.lower()}_cell"]
+    assert rule((gates, gates, x, bias, bias), {}, None) == (0, counted.elementwise)
+
+
+def test_what_inference_mode_hides_is_taken_apart():
+    model = nn.Sequential(nn.Conv1d(7, 3, 3), nn.LayerNorm(10), nn.Dropout())
+    x = torch.randn(2, 7, 12)
+    plain = sonde.flops(model.eval(), x)
+    with torch.inference_mode(), sonde.count_flops(model) as counter:
+        model(x)
+    assert counter.result().total == plain.total and counter.result().coverage == 1
+    assert counter.result().by_layer["0"].macs == 2 * 10 * 3 * 21
+
+
+def test_bytes_are_operands_read_and_results_written():
+    a, b = torch.randn(6, 4), torch.randn(4, 5)
+    with sonde.count_flops() as counter:
+        a.t().reshape(4, 6).t()[:3]  # views: nothing moves, but for the copy in reshape
+        a @ b
+        torch.nn.functional.embedding(torch.tensor([0, 2]), a)
+        a + torch.ones(1).expand(6, 4)
+    counted = counter.result().by_operator
+    assert counted["mm"].bytes == 4 * (24 + 20 + 30)
+    assert counted["embedding"].bytes == 2 * 4 * 8
+    assert counted["add"].bytes == 4 * (24 + 1 + 24)
+    assert counted["t"].bytes == 0 and counter.result().bytes > 0
+
+
+def test_an_operator_without_a_rule_is_never_silent():
+    x = torch.randn(8, 8)
+    with sonde.count_flops() as counter:
+        torch.linalg.eigh(x + x.T)
+    unknown = counter.result().unknown
+    assert unknown and unknown[0].share > 0 and counter.result().coverage < 1
+
+
 def test_graph_operators_are_counted():
     x, index = torch.randn(50, 4), torch.randint(10, (50,))
     with sonde.count_flops() as counter:

@@ -9,7 +9,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import PACKAGE, SONDE, Answer, environment
+from conftest import PACKAGE, SONDE, Answer, environment, python
 
 torch = pytest.importorskip("torch")
 if hasattr(sys, "gettotalrefcount"):
@@ -159,6 +159,163 @@ def test_nested_modules_are_part_of_the_root(run):
     forward = [o for o in answer["operations"] if o["phase"] == "forward"]
     assert [(o["name"], o["count"]) for o in forward] == [("Sequential", 7)]
     assert all(len(path) == 1 for path in paths)
+
+
+# ---- what an evaluation fetches is the evaluation's ----
+
+EVALUATIONS = {
+    "no_grad": """
+net.eval()
+with torch.no_grad():
+    for x in fetched(val, "evaluation"): net(x)
+""",
+    "inference_mode": """
+with torch.inference_mode():
+    for x in fetched(val, "evaluation"): net(x)
+""",
+    "eval and no_grad for each batch": """
+net.eval()
+for x in fetched(val, "evaluation"):
+    with torch.no_grad(): net(x)
+""",
+    "one batch": """
+net.eval()
+for x in fetched(one, "evaluation"):
+    with torch.no_grad(): net(x)
+""",
+    "decorated": """
+@torch.no_grad()
+def evaluate():
+    net.eval()
+    for x in fetched(val, "evaluation"): net(x)
+evaluate()
+""",
+}
+EVALUATING = """
+import json, time, torch, torch.nn as nn
+from torch.utils.data import DataLoader, Dataset
+clock, spent = time.perf_counter, {"data_loading": 0, "evaluation": 0}
+class Slow(Dataset):
+    def __init__(self, n): self.n = n
+    def __len__(self): return self.n
+    def __getitem__(self, i):
+        time.sleep(0.004)
+        return torch.ones(4)
+def fetched(loader, phase):
+    it = iter(loader)
+    while True:
+        start = clock()
+        x = next(it, None)
+        spent[phase] += clock() - start
+        if x is None: return
+        yield x
+torch.manual_seed(0)
+torch.set_num_threads(1)
+net = nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+training = DataLoader(Slow(24), 4, num_workers=WORKERS)
+val, one = DataLoader(Slow(20), 5), DataLoader(Slow(6), 6)
+for epoch in range(2):
+    net.train()
+    for x in fetched(training, "data_loading"):
+        opt.zero_grad(); net(x).sum().backward(); opt.step()
+    EVALUATE
+print(json.dumps(spent))
+"""
+
+
+@pytest.mark.parametrize("kind", EVALUATIONS)
+def test_what_an_evaluation_fetches_is_the_evaluations(run, kind):
+    body = EVALUATIONS[kind].strip().replace("\n", "\n    ")
+    workers = "1" if kind == "no_grad" else "0"
+    program = EVALUATING.replace("EVALUATE", body).replace("WORKERS", workers)
+    answer = run(program)
+    truth = json.loads(answer.stdout)
+    input_s = sum(
+        map(answer.phase, ("data_loading", "collate", "preprocessing", "augmentation"))
+    )
+    assert input_s == pytest.approx(truth["data_loading"], rel=0.02, abs=0.02)
+    # The calls of the model are in it too.
+    assert truth["evaluation"] * 0.98 <= answer.phase("evaluation")
+    assert answer.phase("evaluation") <= truth["evaluation"] * 1.02 + 0.05
+    assert answer["summary"]["step_ms"]["count"] == 12
+    assert [e["steps"] for e in answer["epochs"]] == [6, 6]
+    loaders = {x["dataset_length"]: x["training"] for x in answer["loaders"]}
+    assert loaders == {24: True, 6 if kind == "one batch" else 20: False}
+
+
+def test_a_program_that_only_infers_waits_for_its_data(run):
+    answer = run(
+        """
+        import time, torch, torch.nn as nn
+        from torch.utils.data import DataLoader, Dataset
+        class Slow(Dataset):
+            def __len__(self): return 8
+            def __getitem__(self, i):
+                time.sleep(0.02)
+                return torch.ones(4)
+        net = nn.Linear(4, 1).eval()
+        with torch.no_grad():
+            for x in DataLoader(Slow(), 2): net(x)
+        """
+    )
+    assert answer.phase("data_loading") > 0.15 > answer.phase("evaluation")
+    assert answer["summary"]["step_ms"]["count"] in (None, 0)
+
+
+def test_programs_that_tell_their_steps_have_a_training_loader(run):
+    answer = run(
+        """
+        import sonde, torch, torch.nn as nn
+        from torch.utils.data import DataLoader, TensorDataset
+        net = nn.Linear(4, 1)
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        data = TensorDataset(torch.ones(24, 4))
+        val = DataLoader(data, 12)
+        for (x,) in DataLoader(data, 4):
+            sonde.step(samples=4)
+            opt.zero_grad(); net(x).sum().backward(); opt.step()
+            with torch.no_grad():
+                for (v,) in val: net(v)
+        """
+    )
+    loaders = {x["batch_size"]: x["training"] for x in answer["loaders"]}
+    assert loaders == {4: True, 12: False}
+    assert answer["summary"]["step_ms"]["count"] == 5
+
+
+# ---- NVTX where there is no card ----
+
+NVTX = """
+import torch, traceback
+nvtx = torch.cuda.nvtx
+def attempt(function, *args):
+    try: print(function(*args))
+    except Exception as error:
+        print(type(error).__name__, error, [f.name for f in traceback.extract_tb(error.__traceback__)])
+attempt(nvtx.range_push, "never began")
+attempt(nvtx.range_pop)
+def scope():
+    with nvtx.range("never began either"): pass
+attempt(scope)
+attempt(nvtx.mark, "m")
+class Works:
+    rangePushA = staticmethod(lambda name: 0)
+    rangePop = staticmethod(lambda: 0)
+nvtx._nvtx = Works()
+nvtx.range_push("outer"); nvtx.range_push("inner"); nvtx.range_pop(); nvtx.range_pop()
+nvtx.range_pop()  # one too many, which NVTX forgives
+"""
+
+
+def test_nvtx_ranges_without_a_card_fail_as_they_would(run):
+    answer = run(NVTX)
+    alone = python("-c", NVTX)
+    assert answer.stdout == alone.stdout
+    names = [path[-1] for path in answer.paths()]
+    assert "outer" in names and "inner" in names
+    assert not any("never" in name for name in names)
+    assert answer.balanced()
 
 
 # ---- steps of many kinds of programs ----

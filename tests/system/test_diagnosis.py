@@ -162,3 +162,18 @@ def test_nothing_is_checked_that_nobody_measured(tmp_path):
     missing = {u["id"]: u["missing"] for u in answer["rules"]["unchecked"]}
     assert missing["gil_contention"] == "gil_wait_share"
     assert missing["data_loading_bound"] == "input_share"
+
+
+@needs_torch
+def test_a_run_s_own_report_obeys_sonde_yaml(tmp_path):
+    (tmp_path / "sonde.yaml").write_text("rules:\n  off: [fd_leak]\n")
+    directory = tmp_path / "run"
+    env = environment(SONDE_DIR=tmp_path / "store")
+    done = sonde(
+        "run", "--json", "-o", directory, "--", PYTHON, sick("never_closes"),
+        cwd=tmp_path, env=env,
+    )
+    at_the_end = json.loads(done.stderr[done.stderr.index("{") :])
+    later = json.loads(sonde("report", "--json", directory, cwd="/", env=env).stdout)
+    assert "fd_leak" in [b["id"] for b in later["bottlenecks"]]
+    assert "fd_leak" not in [b["id"] for b in at_the_end["bottlenecks"]]

@@ -350,6 +350,36 @@ for name in 'ab':
         assert file_named(answer, f"{name}/data")["read_bytes"] == 40
 
 
+def test_shared_memory_is_one_row_and_no_file(tmp_path):
+    """As torch's workers pass batches; a file below /dev/shm that is opened is a file."""
+    done = run(
+        tmp_path / "run",
+        "/usr/bin/python3",
+        "-c",
+        """
+import mmap, os, _posixshmem
+for i in range(50):
+    name = f"/sonde-test-{os.getpid()}-{i}"
+    fd = _posixshmem.shm_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
+    _posixshmem.shm_unlink(name)
+    os.ftruncate(fd, 65536)
+    m = mmap.mmap(fd, 65536); m[:] = bytes(65536); m.close()
+    os.close(fd)
+path = f"/dev/shm/sonde-test-{os.getpid()}-file"
+with open(path, "wb") as f: f.write(bytes(1000))
+with open(path, "rb") as f: f.read()
+os.unlink(path)
+print(path)
+""",
+    )
+    rows = {f["path"]: f for f in done.report()["io"]["files"]}
+    memory = rows["(shared memory)"]
+    assert memory["class"] == "other" and memory["mapped_bytes"] == 50 * 65536
+    assert not memory["mapped_read_bytes"]
+    assert [path for path in rows if "sonde-test" in path] == [done.stdout.strip()]
+    assert rows[done.stdout.strip()]["read_bytes"] == 1000
+
+
 def test_secrets_in_paths_are_redacted(tmp_path):
     secret = tmp_path / "api_key=sk-abcdefghijklmnopqrstuvwxyz123456"
     secret.write_text("x")

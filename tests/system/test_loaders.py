@@ -224,14 +224,46 @@ for epoch in range(2):
     for batch in DataLoader(TensorDataset(torch.arange(64000)), 64): pass
 """,
     )
-    loaders = done.report()["loaders"]
-    assert len(loaders) == 2
-    for loader in loaders:
-        assert loader["samples"] == 64000 and loader["batches"] == 1000
-        assert loader["batch_ms"]["count"] == 1000
-        if loader["sample_ms"]["mean"] < 0.015:  # else the machine is very busy
-            assert loader["sample_timing"] == "every sample of one batch in 32"
-            assert 64 <= loader["sample_ms"]["count"] < 32000
+    loader = the_loader(done.report())
+    assert loader["samples"] == 128000 and loader["batches"] == 2000
+    assert loader["batch_ms"]["count"] == 2000
+    if loader["sample_ms"]["mean"] < 0.015:  # else the machine is very busy
+        assert loader["sample_timing"] == "every sample of one batch in 32"
+        assert 64 <= loader["sample_ms"]["count"] < 64000
+
+
+EPOCHS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.zeros(48, 4))
+net = torch.nn.Linear(4, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+def loader(batch, workers=WORKERS):
+    return DataLoader(data, batch, num_workers=workers)
+kept = [loader(16, 0), loader(16, 0)]
+for epoch in range(3):
+    for (x,) in loader(4):
+        opt.zero_grad(); net(x).sum().backward(); opt.step()
+for other in kept:
+    for (x,) in other: pass
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loader_made_anew_for_each_epoch_is_one(tmp_path, workers):
+    program = EPOCHS.replace("WORKERS", str(workers))
+    done = run(tmp_path / "run", PYTHON, "-c", program)
+    first, *others = done.report()["loaders"]
+    assert first["epochs"] == 3 and first["batches"] == 36 and first["samples"] == 144
+    assert [e["epoch"] for e in first["epoch_list"]] == [0, 1, 2]
+    assert first["training"] and first["batch_size"] == 4
+    # Two that there are at the same time are two, though made at one line alike.
+    assert [(x["epochs"], x["batches"], x["training"]) for x in others] == [
+        (1, 3, False),
+        (1, 3, False),
+    ]
+    if workers:
+        assert [w["processes"] for w in first["workers"]] == [3]
 
 
 def test_a_program_without_loaders_has_none(tmp_path):

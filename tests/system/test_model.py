@@ -62,9 +62,18 @@ def test_flops_as_the_document_wants_them():
         (["model", "--dataset", "nowhere"], "there is no folder 'nowhere'"),
         (["model", "--num-nodes", "900000"], "more than 80 %"),
         (["model", "--num-runs", "0"], "--num-runs"),
-        (["model", "--mpnn", "pna", "--num-layers", "1"], "gin, gcn, sage"),
+        (["model", "--mpnn", "pnas"], "--mpnn wants"),
+        (["model", "--dropout", "1"], "--dropout wants a number from 0 to below 1"),
+        (["model", "--dropout", "-0.1"], "--dropout wants"),
+        (["model", "--dropout", "much"], "--dropout wants"),
+        (["scale", "layers", "--dropout", "nan"], "--dropout wants"),
         (["model", "--model", "nowhere.py:f"], "cannot read 'nowhere.py'"),
         (["model", "--model", "nowhere.py"], "which function"),
+        (["model", "--pe", "lap", "--pe-dim", "0"], "--pe and --pe-dim go together"),
+        (["scale", "nodes", "--optimizer", "x"], "--optimizer wants"),
+        (["model", "--model", "setup.py:f", "--optimizer", "x"], "--optimizer wants"),
+        (["model", "--model", "setup.py:f", "--num-nodes", "0"], "--num-nodes must be 1 or more"),
+        (["model", "--model", "setup.py:f", "--dataset", "x"], "let FACTORY return"),
         (["scale"], "along which axis"),
         (["scale", "width"], "there is no axis 'width'"),
         (["scale", "nodes", "x"], "'x' is not a size"),
@@ -80,6 +89,17 @@ def test_mistakes_are_told_and_nothing_is_written(tmp_path, arguments, words):
     assert done.returncode == 2
     assert words in done.stderr
     assert done.stdout == "" and list(tmp_path.iterdir()) == []
+
+
+ENDLESS = ("--budget", "9h", "--num-runs", 10**9)
+
+
+@pytest.mark.parametrize("verb", [["model", *ENDLESS], ["scale", "nodes", *ENDLESS], ["flops"]], ids=str)
+def test_where_nothing_can_be_written_nothing_is_run(tmp_path, verb):
+    for place in (tmp_path / "nowhere" / "out", tmp_path):
+        done = sonde(*verb, "-o", place, check=False)
+        assert done.returncode == 2 and "cannot write" in done.stderr and done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- Measuring -----------------------------------------------------------------------------
@@ -105,6 +125,19 @@ def test_a_model_is_measured(tmp_path):
     assert oct(file.stat().st_mode & 0o777) == "0o600"
 
 
+def last_loss(*arguments):
+    a = answer("model", *SMALL, "--num-runs", 3, "--warmup-runs", 1, "--threads", 1, *arguments)
+    return a["runtime"]["last_loss"], a["model_info"]["dropout"]
+
+
+def test_dropout_follows_the_seed():
+    plain = last_loss()
+    dropped, again = last_loss("--dropout", 0.3), last_loss("--dropout", 0.3)
+    assert dropped == again and dropped[1] == 0.3
+    assert plain[1] == 0 and plain[0] != dropped[0]
+    assert last_loss("--dropout", 0.3, "--seed", 7)[0] != dropped[0]
+
+
 def test_only_what_was_asked_for():
     a = answer("model", *SMALL, "--profile", "flops")
     assert "flops" in a and "runtime" not in a and "memory" not in a
@@ -122,6 +155,10 @@ CONFIGS = [
     ("graph_transformer", dict(hidden=256, layers=2, nodes=100, batch=4)),
     ("graph_transformer", dict(hidden=64, layers=6, heads=1, nodes=200, batch=3, ffn=512)),
     ("graph_transformer", dict(hidden=128, layers=2, nodes=300, dropout=0.1)),
+    ("graph_transformer", dict(hidden=64, layers=3, nodes=300, degree=20, message="gine")),
+    ("graph_transformer", dict(hidden=128, layers=2, nodes=250, degree=9, message="gat")),
+    ("graph_transformer", dict(hidden=64, layers=4, nodes=300, degree=15, message="gatedgcn")),
+    ("graph_transformer", dict(hidden=64, layers=2, nodes=200, degree=20, message="pna")),
     ("gpt2", dict(hidden=64, layers=4, tokens=128, batch=4)),
     ("gpt2", dict(hidden=192, layers=3, heads=6, tokens=64, batch=8)),
     ("gpt2", dict(hidden=128, layers=2, heads=2, tokens=256, batch=2)),
@@ -130,7 +167,7 @@ CONFIGS = [
 ]
 NAMES = dict(hidden="--hidden-dim", layers="--num-layers", heads="--num-heads", nodes="--num-nodes",
              batch="--batch-size", ffn="--ffn-dim", message="--mpnn", tokens="--seq-len",
-             features="--features")  # fmt: skip
+             features="--features", degree="--avg-degree", dropout="--dropout")  # fmt: skip
 
 
 @pytest.mark.parametrize("family, sizes", CONFIGS, ids=str)
@@ -207,19 +244,35 @@ def test_a_broken_data_set_is_named(tmp_path):
 # ---- Scaling --------------------------------------------------------------------------------------
 
 
-# A busy machine also takes caches away. That the fits are right is shown with known times
-# (unit/model/run/growth); here it is the nets that are looked at.
-ROUGHLY = 0.7
+# That the fits are right is shown with known times (unit/model/run/growth); here it is the
+# nets that are looked at. A busy machine takes caches and cycles away, from some sizes more
+# than from others: then the experiment is done again, three times at most.
+ROUGHLY = 0.25
+
+
+def holds(exponent, power):
+    low, high = exponent["low"], exponent["high"]
+    within = low is not None and high is not None and low <= power <= high
+    return within or abs(exponent["value"] - power) < ROUGHLY
+
+
+def grows(name, power, *arguments, key="exponent"):
+    seen = []
+    for _ in range(3):
+        a = answer("scale", *arguments, *STEADY)
+        seen.append(curve(a, name).get(key))
+        if seen[-1] and holds(seen[-1], power):
+            return a
+    raise AssertionError(f"{name} should grow with power {power}: {seen}")
 
 
 def test_products_grow_with_the_third_power(tmp_path):
     plot = tmp_path / "plot.svg"
-    a = answer("scale", "matmul", 192, 384, 768, "--num-runs", 5, *STEADY, "--plot", plot)
+    a = grows("product", 3, "matmul", 192, 384, 768, "--num-runs", 8, "--plot", plot)
     s = a["scaling"]
     assert [p["value"] for p in s["points"]] == [192, 384, 768]
     exponent = s["curves"][0]["exponent"]
     assert exponent["low"] <= exponent["value"] <= exponent["high"]
-    assert exponent["value"] == pytest.approx(3, abs=ROUGHLY)
     assert ElementTree.parse(plot).getroot().tag.endswith("svg")
 
 
@@ -228,16 +281,15 @@ def curve(a, name):
 
 
 def test_attention_grows_with_the_square_and_messages_with_edges():
-    a = answer("scale", "nodes", 200, 400, 800, "--hidden-dim", 16, "--num-heads", 2, "--num-layers", 2,
-               "--num-runs", 4, *STEADY)  # fmt: skip
-    pairs = curve(a, "attention pairs")["exponent"]
-    assert pairs["value"] == pytest.approx(2, abs=ROUGHLY)
+    a = grows("attention pairs", 2, "nodes", 200, 400, 800, "--hidden-dim", 16, "--num-heads", 2,
+              "--num-layers", 2, "--num-runs", 6)  # fmt: skip
     assert len(curve(a, "training_step")["local_exponents"]) == 2
     assert a["scaling"]["largest_that_fits"] > 800
-    a = answer("scale", "edges", 20000, 40000, 80000, "--num-nodes", 200, "--hidden-dim", 32,
-               "--num-heads", 2, "--num-layers", 1, "--mpnn", "gcn", "--num-runs", 4, *STEADY)  # fmt: skip
-    messages = curve(a, "mpnn")["exponent"]
-    assert messages["value"] == pytest.approx(1, abs=ROUGHLY)
+    # From few edges on, where what nodes cost is most of it.
+    small = ("--num-nodes", 200, "--hidden-dim", 64, "--num-heads", 2, "--num-layers", 2)
+    a = grows("messages", 1, "edges", 500, 2000, 8000, 32000, 128000, *small, "--num-runs", 6,
+              key="exponent_beyond_constant")  # fmt: skip
+    assert a["scaling"]["points"][-1]["measured"]
 
 
 def test_what_would_not_fit_is_skipped_with_a_note():
@@ -271,7 +323,11 @@ def test_the_text_is_readable():
     text = sonde("model", *SMALL, *QUICK).stdout
     for word in ("FORWARD", "RUNTIME", "ROOFLINE", "MFU", "predicted"):
         assert word in text
-    assert max(map(len, text.splitlines())) < 190
+    for more in (["scale", "edges", 100, 200, 400, 800, 1600, 3200, 6400, *SMALL],
+                 ["scale", "pe", "none", "rwse:4", "lap_lanczos:8", *SMALL],
+                 ["model", "--model", "gpt2", "--seq-len", 32, *SMALL[:6]]):  # fmt: skip
+        text += sonde(*more, *QUICK).stdout
+    assert max(map(len, text.splitlines())) <= 80
 
 
 # ---- torch models -------------------------------------------------------------------------------------
@@ -292,14 +348,20 @@ def make(hidden_dim=8):
     print("this is not JSON")
     return Net(hidden_dim)
 
-def pair():
-    return nn.Linear(6, 2), torch.randn(5, 6)
+def pair(batch_size=5):
+    return nn.Linear(6, 2), torch.randn(batch_size, 6)
 
 def broken():
     raise ValueError("no such size")
 
 def nothing():
     return None
+
+def three():
+    return nn.Linear(2, 2), 1, 2
+
+def misfit():
+    return nn.Linear(2, 2), torch.randn(3, 5)
 """
 
 
@@ -319,13 +381,28 @@ def test_a_factory_makes_a_torch_model(tmp_path):
     assert a["model_info"]["total_parameters"] == 16 * 12 + 12 + 36 + 3
     assert a["flops"]["gmacs"] * 1e9 == pytest.approx(40 * (2 * 16 * 12 + 36))
     assert a["runtime"]["training_step"]["mean"] > 0 and a["flops"]["coverage"] == 1
-    a = answer("model", "--model", f"{file}:pair", *QUICK, "--profile", "flops", env=PYTHON)
+    roof = a["roofline"]
+    assert roof["peak_flops_per_s"] > roof["achieved_flops_per_s"] > 0 and 0 < roof["mfu"] < 1
+    parts = {p["name"]: p for p in roof["parts"]}
+    assert parts["b"]["flops"] == 2 * 40 * 36 + 40 * 3  # a product and its bias
+    assert parts["b"]["bytes"] == 4 * (40 * 12 + 36 + 3 + 40 * 3)
+    assert parts["(between)"]["bound_by"] == "memory" and parts["a"]["ms"] > 0
+    assert sum(p["share"] for p in roof["parts"]) == pytest.approx(1)
+    text = sonde("model", "--model", f"{file}:make", *QUICK, "--dropout", 0.1, "--cpu-time", env=PYTHON).stdout
+    assert "ROOFLINE" in text and "MFU" in text
+    assert max(map(len, text.splitlines()[1:])) <= 80
+    a = answer("model", "--model", f"{file}:pair", *QUICK, "--profile", "flops", "scaling", env=PYTHON)
     assert a["flops"]["gmacs"] * 1e9 == pytest.approx(5 * 12)
+    [batches] = a["scaling"]  # the only size that it takes
+    assert batches["axis"] == "batch_size" and batches["parameter_values"] == [1, 2, 4, 8]
+    assert all(point["mean"] > 0 for point in batches["runtime"])
 
 
 @pytest.mark.skipif(not has_torch(), reason="needs Debian's torch")
 @pytest.mark.parametrize("name, words", [("broken", "broken() raised ValueError: no such size"),
                                          ("nothing", "not a torch module"),
+                                         ("three", "3 things: a module, or (module, inputs)"),
+                                         ("misfit", "the model failed in runtime: RuntimeError"),
                                          ("missing", "has no function 'missing'")])  # fmt: skip
 def test_a_factory_that_fails_is_told(tmp_path, name, words):
     file = tmp_path / "net.py"

@@ -10,7 +10,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 from sonde_test import BUILD, SONDE, environment, program
@@ -198,14 +197,16 @@ def test_limits_that_were_set_before(tmp_path, limit):
 
 
 def read_terminal(command, env, keys=b""):
-    """Runs on a terminal of its own; what was shown there and the status."""
+    """Runs on a terminal of its own; what was shown there and the status. Keys are typed
+    when it has said that it is ready."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(command[0], command, env)
-    if keys:
-        time.sleep(0.3)
-        os.write(fd, keys)
     shown = b""
+    while keys and b"ready" not in shown:
+        shown += os.read(fd, 65536)
+    if keys:
+        os.write(fd, keys)
     while True:
         try:
             part = os.read(fd, 65536)
@@ -219,9 +220,9 @@ def read_terminal(command, env, keys=b""):
 
 @pytest.mark.parametrize("text, keys", [
     ("stty size; test -t 0 && test -t 1 && test -t 2 && echo tty; exit 4", b""),
-    ("read x; echo got $x; exit 5", b"hello\n"),
-    ("trap 'echo int; exit 6' INT; read x", b"\x03"),
-    ("stty -echo; read x; stty echo; echo secret $x", b"pass\n"),
+    ("echo ready; read x; echo got $x; exit 5", b"hello\n"),
+    ("trap 'echo int; exit 6' INT; echo ready; read x", b"\x03"),
+    ("stty -echo; echo ready; read x; stty echo; echo secret $x", b"pass\n"),
 ])
 def test_on_a_terminal(tmp_path, text, keys):
     env = environment(LC_ALL="C.UTF-8", TERM="dumb")

@@ -75,6 +75,14 @@ GRAPHS = [
     dict(message="gcn"),
     dict(message="sage", batch=3),
     dict(message="none", heads=1),
+    dict(message="gine"),
+    dict(message="gine", hidden=24, heads=3, nodes=11, batch=4, degree=2),
+    dict(message="gat"),
+    dict(message="gat", hidden=30, heads=5, nodes=17, batch=3),
+    dict(message="gatedgcn"),
+    dict(message="gatedgcn", layers=3, nodes=23, degree=7),
+    dict(message="pna"),
+    dict(message="pna", hidden=20, heads=2, nodes=13, batch=3, degree=2),
     dict(message="gin", hidden=48, heads=6, layers=3, nodes=37, batch=5, ffn=50),
     dict(message="gcn", encoding="rwse", pe_dim=8, nodes=20),
 ]
@@ -130,9 +138,15 @@ def test_the_loss_falls_on_what_can_be_learnt(family):
     assert last < first / 2, f"{family}: {first} to {last}"
 
 
-@pytest.mark.parametrize("dropout", [0, 0.2])
-def test_the_same_seed_gives_the_same_bits(dropout):
-    runs = [run("-", "graph_transformer", steps=5, seed=seed, dropout=dropout, **SMALL)
-            for seed in (7, 7, 8)]
+@pytest.mark.parametrize("message", ["gine", "gat", "gatedgcn", "pna"])
+def test_every_kind_of_messages_learns(message):
+    first, *_, last = losses(run("-", "graph_transformer", steps=60, message=message, **SMALL))
+    assert last < first / 2, f"{message}: {first} to {last}"
+
+
+@pytest.mark.parametrize("dropout, message", [(0, "gin"), (0.2, "gatedgcn"), (0, "pna"), (0.1, "gat")])
+def test_the_same_seed_gives_the_same_bits(dropout, message):
+    runs = [run("-", "graph_transformer", steps=5, seed=seed, dropout=dropout, message=message,
+                **SMALL) for seed in (7, 7, 8)]
     assert runs[0] == runs[1]
     assert runs[0].splitlines()[-1] != runs[2].splitlines()[-1]

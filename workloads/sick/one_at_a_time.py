@@ -16,7 +16,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    data = TensorDataset(torch.randn(4000, 32), torch.randint(0, 10, (4000,)))
+    data = TensorDataset(torch.randn(16000, 32), torch.randint(0, 10, (16000,)))
     loader = DataLoader(data, batch_size=args.batch, shuffle=True)
     model = torch.nn.Sequential(
         *[torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.ReLU()) for _ in range(8)],

@@ -45,17 +45,30 @@ def _waits(torch: Any) -> None:
             _sonde.watch_function(function, zone("synchronize", "sync"), False, True)
 
 
+_stream: Any = None  # torch's function for the current stream, once CUDA is in use
+
+
+def switch_events() -> None:
+    """Device time from now on, or none: as _layer.cuda_events says."""
+    if _stream is None:
+        return
+    if _layer.cuda_events:
+        _sonde.device_start(_stream)
+    else:
+        _sonde.device_flush()
+        _sonde.device_stop()
+
+
+def cuda_came(stream: Any) -> None:
+    """torch has initialised CUDA."""
+    global _stream
+    _stream = stream
+    _layer.guarded("torch: device time", switch_events)
+
+
 def _events(torch: Any) -> None:
     """torch calls back when it initialises CUDA."""
-
-    def initialised() -> None:
-        _layer.guarded(
-            "torch: device time",
-            _sonde.device_start,
-            torch._C._cuda_getCurrentRawStream,
-        )
-
-    torch.cuda._lazy_call(initialised)
+    torch.cuda._lazy_call(lambda: cuda_came(torch._C._cuda_getCurrentRawStream))
     atexit.register(_sonde.device_flush)
     os.register_at_fork(after_in_child=_sonde.device_stop)
 

@@ -1,13 +1,13 @@
-"""What a sample is called, and how large a batch is.
+"""What a sample is called.
 
-Asked for the few slowest samples and once a batch (fewer where batches are quick).
+Asked for the few slowest samples.
 Properties of the program are not read: they may do anything.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 _LISTS = (
     "samples",
@@ -24,7 +24,7 @@ _LONGEST = 512
 _DEEPEST = 4
 
 
-def _fields(o: Any) -> dict:
+def _fields(o: Any) -> dict[str, Any]:
     fields = getattr(o, "__dict__", None)
     return fields if type(fields) is dict else {}
 
@@ -40,7 +40,7 @@ def _as_path(entry: Any) -> str:
 def path_of(dataset: Any, index: int) -> str:
     fields = _fields(dataset)
     for name in _LISTS:
-        entries = fields.get(name)
+        entries: Any = fields.get(name)
         if type(entries) in (list, tuple) and -len(entries) <= index < len(entries):
             path = _as_path(entries[index])
             if path:
@@ -48,7 +48,7 @@ def path_of(dataset: Any, index: int) -> str:
     return ""
 
 
-def describe(dataset: Any, index: Any) -> Optional[tuple]:
+def describe(dataset: Any, index: Any) -> Optional[tuple[int, str]]:
     """(index in the data set under any Subset, path or "")."""
     if index is None:
         return None
@@ -60,33 +60,3 @@ def describe(dataset: Any, index: Any) -> Optional[tuple]:
             break
         dataset, index = inner, int(indices[index])
     return index, path_of(dataset, index)
-
-
-def bytes_of(torch: Any) -> Callable[[Any], int]:
-    """A function that adds up tensors and arrays of a batch; -1: none is in it."""
-    tensor = torch.Tensor
-    most = 64  # things looked at: a batch of strings is not worth walking
-
-    def walk(o: Any, left: list) -> int:
-        left[0] -= 1
-        if left[0] < 0:
-            return 0
-        if isinstance(o, tensor):
-            left[1] += 1
-            return int(o.element_size() * o.nelement())
-        if isinstance(o, (list, tuple)):
-            return sum(walk(x, left) for x in o)
-        if isinstance(o, dict):
-            return sum(walk(x, left) for x in o.values())
-        size = getattr(o, "nbytes", None)
-        if isinstance(size, int):
-            left[1] += 1
-            return size
-        return 0
-
-    def bytes_in(batch: Any) -> int:
-        left = [most, 0]
-        total = walk(batch, left)
-        return total if left[1] and left[0] >= 0 else -1
-
-    return bytes_in

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from typing import Any, Optional
 
 from .. import _sonde
-from . import lineage, workers
+from . import workers
 
 PIN, PERSISTENT, SHUFFLE, ITERABLE, UNORDERED, UNTIMED = 1, 2, 4, 8, 16, 32
 
+_MOST_ROWS = 1024
 _local = threading.local()  # .started: ticks at which iter(loader) was called
 
 
@@ -27,7 +29,7 @@ def install(torch: Any) -> None:
     from torch.utils import data
     from torch.utils.data import _utils, dataloader
 
-    _sonde.loader_calls(*_step_functions(), lineage.bytes_of(torch))
+    _sonde.loader_tensor(torch.Tensor)
     hook = _sonde.Hook
     loader = dataloader.DataLoader
     single = dataloader._SingleProcessDataLoaderIter
@@ -46,14 +48,6 @@ def install(torch: Any) -> None:
     workers.install(data, _utils)
 
 
-def _step_functions() -> tuple:
-    try:
-        from . import steps
-    except ImportError:
-        return None, None, None
-    return steps.fetch_begins, steps.fetch_ends, steps.exhausted
-
-
 # ---- where a loader was made ----
 
 
@@ -61,7 +55,7 @@ def _made(_: Any, loader: Any, *__: Any) -> None:
     """DataLoader(…) has been called: by whom?"""
     if "_sonde_made" in loader.__dict__:
         return
-    first: Optional[tuple] = None
+    first: Optional[tuple[str, int]] = None
     frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -115,20 +109,13 @@ def _start_method(loader: Any) -> str:
     return str(context.get_start_method())
 
 
-def number_of(loader: Any) -> int:
-    """The loader's number in this process's book; -1: nothing is written down."""
-    life = _sonde.loader_open()
-    known = loader.__dict__.get("_sonde_number")
-    if known is not None and known[0] == life:
-        return int(known[1])
-    if not life:
-        return -1
+def _settings(loader: Any) -> tuple[Any, ...]:
     iterable = int(loader._dataset_kind) != 0
     batch_sampler = getattr(loader, "batch_sampler", None)
     default = type(batch_sampler).__name__ == "BatchSampler" or batch_sampler is None
     sampler = loader.sampler if default else batch_sampler
     file, line = loader.__dict__.get("_sonde_made", ("", 0))
-    number = _sonde.loader_new(
+    return (
         file,
         line,
         type(loader).__name__,
@@ -143,8 +130,34 @@ def number_of(loader: Any) -> int:
         _flags(loader),
         float(loader.timeout),
     )
+
+
+# Settings of a loader -> its number, and who it was. One that is made anew for each epoch
+# is one loader: the same place, the same settings, and the one before is gone.
+_rows: dict[tuple[Any, ...], tuple[int, Any]] = {}
+
+
+def _row_of(loader: Any, life: int) -> int:
+    settings = (life, *_settings(loader))
+    number, last = _rows.get(settings, (-1, None))
+    if number < 0 or last() is not None:
+        number = int(_sonde.loader_new(*settings[1:]))
+    if number >= 0 and (settings in _rows or len(_rows) < _MOST_ROWS):
+        _rows[settings] = number, weakref.ref(loader)
+    return number
+
+
+def number_of(loader: Any) -> int:
+    """The loader's number in this process's book; -1: nothing is written down."""
+    life = _sonde.loader_open()
+    known = loader.__dict__.get("_sonde_number")
+    if known is not None and known[0] == life:
+        return int(known[1])
+    if not life:
+        return -1
+    number = _row_of(loader, life)
     loader.__dict__["_sonde_number"] = (life, number)
-    return int(number)
+    return number
 
 
 # ---- one epoch ----

@@ -8,7 +8,7 @@ at torch's engine, where Tensor.backward, autograd.backward and autograd.grad me
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from .. import _layer, _sonde
 from . import models
@@ -95,6 +95,13 @@ def watch_function(owners: list[Any], name: str, z: Any) -> None:
     for owner in owners:
         if owner.__dict__.get(name) is function:
             setattr(owner, name, watched)
+
+
+def told_of(owner: Any, name: str, told: Callable[[tuple[Any, ...]], None]) -> None:
+    """Calls of the owner's function `name` that went well are told, with arguments."""
+    function = owner.__dict__.get(name)
+    if function is not None and not _sonde.watch_function(function, told):
+        setattr(owner, name, _sonde.Watched(function, told=told))
 
 
 def _functions(torch: Any) -> None:

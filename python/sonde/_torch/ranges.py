@@ -16,14 +16,13 @@ import types
 from typing import Any, Callable, Optional
 
 from .. import _layer, _sonde
-from . import steps
-from .phases import zone
+from .phases import told_of, zone
 
 _Told = Optional[Callable[[Any], None]]
 
 # What torch calls it: the beginning of the name, phase, category, who is told.
 _TORCHS: tuple[tuple[str, str, str, _Told], ...] = (
-    ("Optimizer.step#", "optimizer", "optimizer_step", steps.optimizer_begins),
+    ("Optimizer.step#", "optimizer", "optimizer_step", _sonde.optimizer_begins),
     ("Optimizer.zero_grad#", "optimizer", "zero_grad", None),
 )
 # Seen elsewhere, or of no interest to people.
@@ -111,23 +110,17 @@ def _annotate_decorates(args: tuple[Any, ...]) -> None:
     _sonde.watch_function(args[1], _sonde.zone(name, None, None, category="nvtx"))
 
 
-def _told(owner: Any, name: str, told: Callable[[tuple[Any, ...]], None]) -> None:
-    function = owner.__dict__.get(name)
-    if function is not None and not _sonde.watch_function(function, told):
-        setattr(owner, name, _sonde.Watched(function, None, told))
-
-
 def _nvtx(torch: Any) -> None:
-    _told(torch.cuda.nvtx, "range_push", _pushed)
-    _told(torch.cuda.nvtx, "range_pop", _pop)
+    told_of(torch.cuda.nvtx, "range_push", _pushed)
+    told_of(torch.cuda.nvtx, "range_pop", _pop)
 
 
 def _package_nvtx(nvtx: Any) -> None:
-    _told(nvtx.nvtx, "push_range", _pushed)
-    _told(nvtx.nvtx, "pop_range", _pop)
-    _told(nvtx.annotate, "__enter__", _annotate_enters)
-    _told(nvtx.annotate, "__exit__", _pop)
-    _told(nvtx.annotate, "__call__", _annotate_decorates)
+    told_of(nvtx.nvtx, "push_range", _pushed)
+    told_of(nvtx.nvtx, "pop_range", _pop)
+    told_of(nvtx.annotate, "__enter__", _annotate_enters)
+    told_of(nvtx.annotate, "__exit__", _pop)
+    told_of(nvtx.annotate, "__call__", _annotate_decorates)
 
 
 def nvtx_came(nvtx: Any) -> None:

@@ -10,7 +10,7 @@ instances have in their dictionaries.
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Tuple
 
 from .. import _sonde
 
@@ -22,10 +22,10 @@ _CONTAINERS = ("Compose", "Sequential")
 _DEEPEST = 4
 _MOST = 64
 
-Slot = tuple  # container, key, original, stand-in
+Slot = Tuple[Any, Any, Any, Any]  # container, key, original, stand-in
 
 
-def _fields(o: Any) -> dict:
+def _fields(o: Any) -> dict[str, Any]:
     fields = getattr(o, "__dict__", None)
     return fields if type(fields) is dict else {}
 
@@ -52,7 +52,7 @@ class _Finder:
         self.maker = maker
         self.slots: list[Slot] = []
         self.place = 0
-        self.seen: set = set()
+        self.seen: set[int] = set()
 
     def standin(self, transform: Any) -> Any:
         name = name_of(transform)
@@ -82,7 +82,7 @@ class _Finder:
             self.seen.add(id(owner))
             self.elements(owner, steps, depth)
 
-    def attribute(self, owner: dict, key: str, value: Any, depth: int) -> None:
+    def attribute(self, owner: dict[str, Any], key: str, value: Any, depth: int) -> None:
         steps = _steps(value)
         if steps is not None:
             self.container(value, steps, depth)
@@ -110,7 +110,7 @@ def _holds_transforms(value: Any) -> bool:
     return any(_NAMES.search(key) for key in _fields(value))
 
 
-def _inner(fields: dict) -> Iterator[Any]:
+def _inner(fields: dict[str, Any]) -> Iterator[Any]:
     """Data sets that a data set is made of: Subset, ConcatDataset, people's wrappers."""
     for key in ("dataset", "base_dataset", "ds"):
         if key in fields:

@@ -44,7 +44,7 @@ def watch_fetcher(fetcher: Any, loader: int) -> None:
     _watch(fetcher, maker)
 
 
-def _names(fetcher: Any) -> tuple:
+def _names(fetcher: Any) -> tuple[str, str]:
     dataset = type(unwrapped(fetcher.dataset)).__name__
     what = "__next__" if hasattr(fetcher, "dataset_iter") else "__getitem__"
     collate = getattr(fetcher.collate_fn, "__name__", None)
@@ -54,7 +54,7 @@ def _names(fetcher: Any) -> tuple:
 def _watch(fetcher: Any, maker: Any) -> None:
     dataset = fetcher.dataset
     standin = None
-    slots: list = []
+    slots: list[transforms.Slot] = []
     if not is_pipe(dataset):
         slots = transforms.slots(dataset, maker)
         if hasattr(fetcher, "dataset_iter"):

@@ -93,7 +93,7 @@ def _scalars(values: Any) -> dict[str, Any]:
 def _make_profiler(package: ModuleType) -> Any:
     base: Any = importlib.import_module(f"{package.__name__}.profilers").Profiler
 
-    class SondeProfiler(base):
+    class SondeProfiler(base):  # type: ignore[misc]
         """Zones of what the trainer does: `Trainer(profiler=SondeProfiler())`."""
 
         def __init__(self) -> None:
@@ -125,7 +125,7 @@ def _make_callback(package: ModuleType, profiler: Any) -> Any:
         f"{package.__name__}.profilers"
     ).PassThroughProfiler
 
-    class SondeCallback(base):
+    class SondeCallback(base):  # type: ignore[misc]
         """Profiles a fit; `report` is there when it has ended (None where a surrounding
         run goes on). `log=False` keeps the numbers from the trainer's loggers. Fields of
         sonde.Config and options of sonde.session may be given as keywords."""

@@ -26,7 +26,7 @@ def _run_id(mlflow: Any, run_id: Optional[str]) -> str:
         raise RuntimeError(
             "no MLflow run is active: use `with mlflow.start_run():`, or give run_id="
         )
-    return active.info.run_id
+    return str(active.info.run_id)
 
 
 def log_report(

@@ -24,7 +24,8 @@ EXPORTED void *pvalloc(size_t size);
  *
  * The rare cases are calls in tail position, so that the usual one saves no registers. */
 
-#define RARE __attribute__((noinline, cold))
+#define RARE          __attribute__((noinline, cold))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 static RARE void *alloc_rare(struct heap_cell *c, void *p, size_t size)
 {
@@ -35,10 +36,23 @@ static RARE void *alloc_rare(struct heap_cell *c, void *p, size_t size)
     return p;
 }
 
+/* Of small sizes from a table: counting leading zeros without LZCNT, which not every
+ * x86-64 has, takes eight operations on AMD's. */
+enum { SMALL = 1024 };
+static const uint8_t small_class[SMALL / 16 + 1] = {
+    [2] = 1,        [3 ... 4] = 2,   [5 ... 8] = 3,
+    [9 ... 16] = 4, [17 ... 32] = 5, [33 ... 64] = 6,
+};
+static inline struct heap_count *count_of(struct heap_counter_row *row, size_t size)
+{
+    return &row->size[LIKELY(size <= SMALL) ? small_class[(size + 15) / 16]
+                                            : heap_class(size)];
+}
+
 static inline void *count_alloc_in(struct heap_cell *c, struct heap_counter_row *row,
                                    void *p, size_t size, size_t usable)
 {
-    struct heap_count *k = &row->size[heap_class(size)];
+    struct heap_count *k = count_of(row, size);
     k->count++;
     k->bytes += size;
     struct heap_thread_row *t = c->thread;
@@ -54,7 +68,7 @@ static inline void *count_alloc_in(struct heap_cell *c, struct heap_counter_row 
 
 static inline void *count_alloc_only(struct heap_counter_row *row, void *p, size_t size)
 {
-    struct heap_count *k = &row->size[heap_class(size)];
+    struct heap_count *k = count_of(row, size);
     k->count++;
     k->bytes += size;
     return p;
@@ -66,10 +80,8 @@ static struct heap_counter_row *row_now(struct heap_cell *c)
     return zone != c->zone ? heap_zone_row(c, zone) : c->row;
 }
 
-/* The zone has changed, the allocator is not glibc's, every event is recorded, or nothing
- * but counts. */
-static __attribute__((noinline)) void *count_alloc_other(struct heap_cell *c, void *p,
-                                                         size_t size)
+/* In any zone, in every detail. */
+static void *count_alloc(struct heap_cell *c, void *p, size_t size)
 {
     if (heap_way == HEAP_COUNTS)
         return count_alloc_only(row_now(c), p, size);
@@ -78,17 +90,6 @@ static __attribute__((noinline)) void *count_alloc_other(struct heap_cell *c, vo
     /* tcmalloc says 0 until it has set itself up. */
     const size_t usable = heap_usable(p);
     return count_alloc_in(c, row_now(c), p, size, usable < size ? size : usable);
-}
-
-static inline void *count_alloc(struct heap_cell *c, void *p, size_t size)
-{
-    if (UNLIKELY(inside_zone() != c->zone))
-        return count_alloc_other(c, p, size);
-    if (!UNLIKELY(heap_way != HEAP_USUAL))
-        return count_alloc_in(c, c->row, p, size, heap_usable_in_front(p));
-    /* Here, not behind a call: it is there for those who count nanoseconds. */
-    return heap_way == HEAP_COUNTS ? count_alloc_only(c->row, p, size)
-                                   : count_alloc_other(c, p, size);
 }
 
 /* False: there is more to do, free_rare(). */
@@ -175,27 +176,49 @@ static RARE void free_slow(void *p)
     heap_real.free(p);
 }
 
-static __attribute__((noinline)) void free_other(struct heap_cell *c, void *p)
-{
-    if (heap_way == HEAP_COUNTS)
-        row_now(c)->frees++;
-    else
-        count_free(c, p, heap_usable(p));
-    heap_real.free(p);
-}
-
 static RARE void free_rare_then(struct heap_cell *c, void *p)
 {
     free_rare(c, p);
     heap_real.free(p);
 }
 
-static inline void *counted(void *p, size_t size)
+/* The short ways have not been taken: the zone has changed, there is no cell, the
+ * allocator is not glibc's, every event is recorded. */
+static __attribute__((noinline)) void *alloc_other(void *p, size_t size)
 {
     struct heap_cell *c = heap_cell;
-    if (UNLIKELY(!p) || UNLIKELY(!c->row))
-        return alloc_slow(p, size);
-    return count_alloc(c, p, size);
+    return p && c->row ? count_alloc(c, p, size) : alloc_slow(p, size);
+}
+
+static __attribute__((noinline)) void free_other(void *p)
+{
+    struct heap_cell *c = heap_cell;
+    if (!heap_real.free)
+        return; /* without the real one nothing can have been allocated but early */
+    if (!c->row) {
+        free_slow(p);
+        return;
+    }
+    count_free(c, p, heap_way == HEAP_COUNTS ? 0 : heap_usable(p));
+    heap_real.free(p);
+}
+
+static ALWAYS_INLINE void *counted_here(void *p, size_t size)
+{
+    struct heap_cell *c = heap_cell;
+    const uint32_t key = inside_zone() + 1;
+    if (UNLIKELY(!p))
+        return alloc_other(p, size);
+    if (UNLIKELY(key == c->usual)) /* as in free() */
+        return count_alloc_in(c, c->row, p, size, heap_usable_in_front(p));
+    if (LIKELY(key == c->counts))
+        return count_alloc_only(c->row, p, size);
+    return alloc_other(p, size);
+}
+
+static void *counted(void *p, size_t size)
+{
+    return counted_here(p, size);
 }
 
 static inline bool resolved(const void *function)
@@ -203,41 +226,35 @@ static inline bool resolved(const void *function)
     return !UNLIKELY(!function) || heap_resolve();
 }
 
-static RARE void *malloc_first(size_t size)
+RARE void *heap_malloc_first(size_t size)
 {
-    return heap_resolve() ? counted(heap_real.malloc(size), size)
-                          : heap_early(size, 16);
+    return heap_resolve() ? heap_real.malloc(size) : heap_early(size, 16);
 }
 
 /* ---- The family ------------------------------------------------------------------- */
 
 EXPORTED void *malloc(size_t size)
 {
-    if (UNLIKELY(!heap_real.malloc))
-        return malloc_first(size);
-    return counted(heap_real.malloc(size), size);
+    return counted_here(heap_real.malloc(size), size);
 }
 
 EXPORTED void free(void *p)
 {
-    if (!p || UNLIKELY(heap_is_early(p)) || UNLIKELY(!heap_real.free))
-        return; /* without the real one nothing can have been allocated but early */
+    if (!p || UNLIKELY(heap_is_early(p)))
+        return;
     struct heap_cell *c = heap_cell;
-    if (UNLIKELY(!c->row))
-        free_slow(p);
-    else if (UNLIKELY(inside_zone() != c->zone))
-        free_other(c, p);
-    else if (UNLIKELY(heap_way != HEAP_USUAL)) {
-        if (heap_way != HEAP_COUNTS) {
-            free_other(c, p);
-            return;
-        }
+    const uint32_t key = inside_zone() + 1;
+    /* "Unlikely" for where it is put: the shortest way pays for a jump, this does not. */
+    if (UNLIKELY(key == c->usual)) {
+        if (count_free_in(c, c->row, p, heap_usable_in_front(p)))
+            heap_real.free(p);
+        else
+            free_rare_then(c, p);
+    } else if (LIKELY(key == c->counts)) {
         c->row->frees++;
         heap_real.free(p);
-    } else if (count_free_in(c, c->row, p, heap_usable_in_front(p)))
-        heap_real.free(p);
-    else
-        free_rare_then(c, p);
+    } else
+        free_other(p);
 }
 
 EXPORTED void *calloc(size_t count, size_t size)

@@ -48,12 +48,16 @@ enum {
 
 struct heap_cell {
     struct heap_counter_row *row; /* NULL: no cell yet */
-    uint32_t zone;                /* whose row it is */
-    uint32_t number;              /* of the thread */
+    /* The zone whose row it is, + 1, in the one of the two that tells the way calls are
+     * counted: one comparison tells that there is a cell, that it is the zone's, and
+     * what to do. Both 0: the long way. */
+    uint32_t usual, counts;
     struct heap_thread_row *thread;
     int64_t until; /* bytes to the next sample */
     uint64_t mean; /* with which `until` was drawn */
     uint64_t random;
+    uint32_t zone;   /* whose row it is */
+    uint32_t number; /* of the thread */
     struct {
         struct heap_counter_row *row;
         uint32_t zone;
@@ -95,6 +99,8 @@ struct heap {
     uint32_t live_next[HEAP_MAX_LIVE];
     uint8_t filter[HEAP_FILTER]; /* how many sampled blocks have this hash */
 };
+/* Nobody outside has these names: no detour by the table of addresses. */
+#pragma GCC visibility push(hidden)
 extern struct heap *heap; /* NULL before there was a file */
 
 extern THREAD_LOCAL struct heap_cell *heap_cell;
@@ -113,12 +119,14 @@ struct heap_functions {
     size_t (*usable)(void *); /* never NULL once looked up */
 };
 extern struct heap_functions heap_real;
+/* heap_real.malloc until they have been looked up: does that, or gives early memory. */
+void *heap_malloc_first(size_t size);
 
 /* How large a block really is. glibc keeps that in the word before it, in a form that
  * has not changed in twenty years; it is read directly when a test at start-up has shown
  * that it gives what malloc_usable_size() gives. A call less, twice per pair. */
 extern bool heap_sizes_in_front;
-/* How calls are counted. Two have short ways through heap.c. */
+/* How calls are counted. Two have short ways through heap.c, by a cell's keys. */
 enum heap_way {
     HEAP_IN_DETAIL, /* every event, or sizes that must be asked for */
     HEAP_USUAL,
@@ -128,7 +136,7 @@ extern uint32_t heap_way;
 static inline size_t heap_usable_in_front(const void *p)
 {
     const size_t word = ((const size_t *)p)[-1];
-    return (word & ~(size_t)7) - (word & 2 ? 16 : 8); /* 2: has a mapping of its own */
+    return (word & ~(size_t)7) - 8 - (word & 2) * 4; /* 2: has a mapping of its own */
 }
 static inline size_t heap_usable(void *p)
 {
@@ -139,7 +147,7 @@ static inline size_t heap_usable(void *p)
 /* Looks all of them up; false: not now, we are in the middle of it. */
 bool heap_resolve(void);
 
-/* Memory for the time in which dlsym is being asked. Never given back. */
+/* Memory for the time in which dlsym is being asked, zeroed. Never given back. */
 void *heap_early(size_t size, size_t alignment);
 extern char heap_early_memory[];
 enum { HEAP_EARLY = 64 << 10 };
@@ -188,5 +196,6 @@ void heap_put_back(const struct heap_taken *taken);
 /* Anonymous memory taken from and given to the kernel by the program itself (maps.c). */
 void heap_mapped(size_t bytes);
 void heap_unmapped(size_t bytes);
+#pragma GCC visibility pop
 
 #endif

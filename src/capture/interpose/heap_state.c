@@ -13,7 +13,7 @@
 
 enum { OPEN = 1, FAILED = 2 };
 
-struct heap_functions heap_real;
+struct heap_functions heap_real = { .malloc = heap_malloc_first };
 bool heap_sizes_in_front;
 uint32_t heap_way;
 struct heap *heap;
@@ -111,6 +111,16 @@ static void check_others(const struct heap_functions *f)
         allocator_flags |= HEAP_OWN_NEW;
 }
 
+/* malloc last: it is what others look at. Racing threads write the same. */
+static void publish(const struct heap_functions *f)
+{
+    struct heap_functions rest = *f;
+    rest.malloc = heap_real.malloc;
+    heap_real = rest;
+    if (f->malloc)
+        __atomic_store_n(&heap_real.malloc, f->malloc, __ATOMIC_RELEASE);
+}
+
 bool heap_resolve(void)
 {
     if (inside_resolving)
@@ -133,7 +143,7 @@ bool heap_resolve(void)
         heap_sizes_in_front = sizeof(size_t) == 8 && test_sizes(&f);
         inside_resolving = 0;
     }
-    heap_real = f; /* racing threads write the same */
+    publish(&f);
     return f.malloc && f.free;
 }
 
@@ -282,7 +292,7 @@ void heap_stays_out(const char *why)
  * not have: half of the numbers would be worse than none. */
 void heap_start(void)
 {
-    if (!heap_real.malloc)
+    if (heap_real.malloc == heap_malloc_first)
         (void)heap_resolve();
     if ((allocator_flags & HEAP_OWN_MALLOC) && !heap)
         heap_stays_out(
@@ -327,6 +337,13 @@ static struct heap_counter_row *locked_row(uint32_t thread, uint32_t zone)
     return row;
 }
 
+/* The key of the short way, if there is one. */
+static void set_keys(struct heap_cell *c, uint32_t zone)
+{
+    c->usual = heap_way == HEAP_USUAL ? zone + 1 : 0;
+    c->counts = heap_way == HEAP_COUNTS ? zone + 1 : 0;
+}
+
 /* A zone there is no room for counts in the thread's first row, made for no zone. */
 struct heap_counter_row *heap_zone_row(struct heap_cell *c, uint32_t zone)
 {
@@ -344,9 +361,12 @@ struct heap_counter_row *heap_zone_row(struct heap_cell *c, uint32_t zone)
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         c->cache[at].row = row;
     }
-    c->row = row;
+    c->usual = c->counts = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    c->row = row;
     c->zone = zone;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    set_keys(c, zone);
     return row;
 }
 
@@ -385,6 +405,8 @@ static bool fill_cell(struct heap_cell *c, uint32_t number)
         heap_draw(c);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     c->row = row;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    set_keys(c, 0);
     return true;
 }
 

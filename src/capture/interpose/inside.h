@@ -44,6 +44,7 @@
 #include "trace/tables.h"
 
 #define EXPORTED     __attribute__((visibility("default")))
+#define LIKELY(x)    __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)  __builtin_expect(!!(x), 0)
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 
@@ -132,13 +133,12 @@ void io_thread_ended(uint32_t thread) __attribute__((weak));
 static inline uint32_t inside_zone(void)
 {
     const struct sonde_lane *lane = sonde_lane_;
-    if (!lane)
-        return 0;
-    const uint32_t depth = lane->depth;
-    if (depth == 0)
-        return 0;
-    return lane->open[depth <= SONDE_OPEN_ZONES ? depth - 1 : SONDE_OPEN_ZONES - 1] >>
-           1;
+    uint32_t zone = 0;
+    if (lane && lane->depth) {
+        const uint32_t depth = lane->depth;
+        zone = lane->open[depth <= SONDE_OPEN_ZONES ? depth - 1 : SONDE_OPEN_ZONES - 1];
+    }
+    return zone >> 1;
 }
 /* Steps the process has begun so far (sonde_step()); 0 without a recorder. */
 uint64_t inside_step(void);

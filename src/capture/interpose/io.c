@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -171,6 +172,12 @@ static uint64_t about_a_second(void)
 #endif
 }
 
+static uint64_t memory_device(void)
+{
+    struct stat st;
+    return stat("/dev/shm", &st) == 0 ? st.st_dev : 0;
+}
+
 static void start_clocks(struct io_state *s)
 {
     const uint64_t now = io_ticks();
@@ -200,6 +207,7 @@ bool io_set_up(void)
     if (s && !s->on && !s->broken) {
         s->pid = pid;
         s->broken = make_tables(s) < 0;
+        s->memory_device = memory_device();
         if (!s->broken) {
             start_clocks(s);
             s->trace = inside_traces("io");

@@ -122,12 +122,13 @@ struct io_state {
     uint32_t full;    /* no more rows for paths: those without are other files */
     uint32_t cwd_len; /* 0: not known */
     char cwd[512];
-    uint32_t fd_top;       /* no descriptor was opened beyond this one */
-    uint32_t stream_top;   /* no FILE is known beyond this descriptor */
-    uint64_t next_reading; /* ticks */
-    uint64_t second;       /* in ticks */
-    uint64_t base[2];      /* rchar, wchar at the start */
-    uint64_t own[2];       /* bytes Sonde itself moved since; not the program's */
+    uint64_t memory_device; /* of /dev/shm; 0: there is none */
+    uint32_t fd_top;        /* no descriptor was opened beyond this one */
+    uint32_t stream_top;    /* no FILE is known beyond this descriptor */
+    uint64_t next_reading;  /* ticks */
+    uint64_t second;        /* in ticks */
+    uint64_t base[2];       /* rchar, wchar at the start */
+    uint64_t own[2];        /* bytes Sonde itself moved since; not the program's */
     struct io_process_row *process;
     struct io_file_row *other; /* row 0 */
     struct tables tables;
@@ -269,6 +270,9 @@ bool io_set_up(void);
  * `caller`: a return address; what the recorder in this library opens is put aside. */
 #define IO_CALLER __builtin_return_address(0)
 void io_opened(int fd, const char *path, uint64_t start, const void *caller);
+/* Instead of a path: one of those. */
+extern const char io_pipe[], io_socket[];
+#define IO_SHARED_MEMORY "(shared memory)"
 /* `fd` is about to be closed: forget it. */
 void io_closing(int fd);
 /* The same descriptor by another number. */

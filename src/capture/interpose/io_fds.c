@@ -348,8 +348,8 @@ FCNTL(fcntl64)
 static int opened_both(int result, const int ends[2], uint64_t start)
 {
     if (result == 0) {
-        io_opened(ends[0], NULL, start, NULL);
-        io_opened(ends[1], NULL, start, NULL);
+        io_opened(ends[0], io_pipe, start, NULL);
+        io_opened(ends[1], io_pipe, start, NULL);
     }
     return result;
 }

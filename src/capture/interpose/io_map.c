@@ -77,8 +77,8 @@ void io_mapped(void *at, size_t len, int prot, int flags, int fd, off_t offset)
     (void)__atomic_fetch_or(&c.row->ways, 1u << IO_WAY_MAP, __ATOMIC_RELAXED);
     if (s->trace)
         io_event(&c, IO_READ, IO_WAY_MAP, (int64_t)len, (uint64_t)offset, 0);
-    if (!(prot & PROT_READ))
-        return;
+    if (!(prot & PROT_READ) || (c.fd->io_class == IO_CLASS_OTHER && c.row != s->other))
+        return; /* memory that goes by a descriptor is no file that is read */
     inside_busy++;
     io_lock(s);
     for (unsigned i = 0; i < IO_MAPS; i++)

@@ -193,7 +193,7 @@ static int accepted(int fd, uint64_t start)
 {
     const int saved = errno;
     if (fd >= 0) {
-        io_opened(fd, NULL, start, NULL);
+        io_opened(fd, io_socket, start, NULL);
         if (!inside_busy && io && io->on)
             name_accepted(fd);
     }
@@ -221,7 +221,7 @@ EXPORTED int socket(int domain, int type, int protocol_number)
     const uint64_t start = io_ticks();
     const int fd = REAL(socket)(domain, type, protocol_number);
     if (fd >= 0)
-        io_opened(fd, NULL, start, NULL);
+        io_opened(fd, io_socket, start, NULL);
     return fd;
 }
 
@@ -231,8 +231,8 @@ EXPORTED int socketpair(int domain, int type, int protocol_number, int ends[2])
     const uint64_t start = io_ticks();
     const int result = REAL(socketpair)(domain, type, protocol_number, ends);
     if (result == 0) {
-        io_opened(ends[0], NULL, start, NULL);
-        io_opened(ends[1], NULL, start, NULL);
+        io_opened(ends[0], io_socket, start, NULL);
+        io_opened(ends[1], io_socket, start, NULL);
     }
     return result;
 }

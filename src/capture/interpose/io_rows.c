@@ -127,6 +127,8 @@ static enum io_class classify(int fd, const char *path, uint64_t *ret_size)
         return IO_CLASS_UNKNOWN;
     if (starts(path, "/proc/") || starts(path, "/sys/"))
         return IO_CLASS_PROC;
+    if (strcmp(path, IO_SHARED_MEMORY) == 0)
+        return IO_CLASS_OTHER;
     switch (st.st_mode & S_IFMT) {
     case S_IFREG:
         *ret_size = (uint64_t)st.st_size;
@@ -147,8 +149,25 @@ static enum io_class classify(int fd, const char *path, uint64_t *ret_size)
     }
 }
 
+/* What goes by one name whoever it is, without asking for its path, which takes
+ * microseconds: batches of torch's data loaders come in shared memory, each tensor in a
+ * file of its own that is gone in a moment. NULL: its path tells. */
+static const char *name_of_kind(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return NULL;
+    if (S_ISSOCK(st.st_mode))
+        return io_socket;
+    return S_ISREG(st.st_mode) && io->memory_device && st.st_dev == io->memory_device
+               ? IO_SHARED_MEMORY
+               : NULL;
+}
+
 /* Pipes and sockets are many and have numbers for names: one row each kind. Sockets get
  * better names when they connect (io_net.c). */
+const char io_pipe[] = "pipe:[", io_socket[] = "socket:[";
+
 static const char *common_name(const char *path)
 {
     return starts(path, "pipe:[")     ? "(pipes)"
@@ -214,6 +233,8 @@ void io_resolve(struct io_fd *f, int fd, const char *path)
     uint32_t index = 0;
     if (f->flags & IO_FD_ASIDE)
         return;
+    if (!path)
+        path = name_of_kind(fd);
     if (!path) {
         ask_path(fd, asked);
         path = asked;
@@ -265,7 +286,7 @@ static bool join(const char *path, char ret_path[PATH_LONGEST])
 void io_resolve_given(struct io_fd *f, int fd, const char *path)
 {
     char joined[PATH_LONGEST];
-    if (path && path[0] != '/')
+    if (path && path[0] != '/' && path != io_pipe && path != io_socket)
         path = join(path, joined) ? joined : NULL;
     io_resolve(f, fd, path);
 }

@@ -122,7 +122,7 @@ void attention_forward(struct attention *a, struct refnet *net, const float *x,
             const struct head h = head_at(a, g, i, &p);
             head_forward(a, &h);
         }
-    net->pairs.forward_ns += moment_ns(net->clock) - start;
+    net->inner[INNER_PAIRS].forward_ns += moment_ns(net->clock) - start;
     linear_forward(&a->out, a->context, rows, y);
 }
 
@@ -152,7 +152,7 @@ void attention_backward(struct attention *a, struct refnet *net, const float *dy
             const struct head h = head_at(a, g, i, &p);
             head_backward(a, &h, dcontext, dprojected, dp);
         }
-    net->pairs.backward_ns += moment_ns(net->clock) - start;
+    net->inner[INNER_PAIRS].backward_ns += moment_ns(net->clock) - start;
     linear_backward(&a->qkv, dprojected, dx);
     tape_back(&net->tape, mark);
 }

@@ -1,6 +1,7 @@
 /* graph_transformer.c: the reference graph transformer.
  *
  *     x      = encoder(features)
+ *     e      = edge_encoder(features of edges)      for gine and gatedgcn
  *     local  = norm₁(x + message passing(x))        each layer
  *     global = norm₂(x + attention(x))
  *     h      = local + global
@@ -28,11 +29,12 @@ struct block {
 
 struct graph_transformer {
     struct linear encoder, head;
+    struct edge_features edges;
     struct block *blocks;
     const struct graphs *graphs;
     float *pooled, *dlogits;
     size_t width;
-    bool has_message;
+    bool has_message, has_edges;
 };
 
 static int declare_block(struct refnet *net, size_t i)
@@ -42,7 +44,7 @@ static int declare_block(struct refnet *net, size_t i)
     int rc = 0;
     if (c->message != SONDE_NO_MESSAGE) {
         (void)snprintf(name, sizeof name, "layers.%zu.mpnn", i);
-        rc = message_declare(net, c->message, c->hidden, name);
+        rc = message_declare(net, c->message, c->hidden, c->heads, name);
         (void)snprintf(name, sizeof name, "layers.%zu.norm1", i);
         rc = rc < 0 ? rc : norm_declare(net, c->hidden, name);
     }
@@ -62,7 +64,7 @@ static void bind_block(struct refnet *net, struct block *b, size_t i)
     char name[PARAMETER_NAME_LEN];
     if (c->message != SONDE_NO_MESSAGE) {
         (void)snprintf(name, sizeof name, "layers.%zu.mpnn", i);
-        message_bind(&b->message, net, c->message, c->hidden, name);
+        message_bind(&b->message, net, c->message, c->hidden, c->heads, name);
         (void)snprintf(name, sizeof name, "layers.%zu.norm1", i);
         norm_bind(&b->local, net, name);
     }
@@ -85,14 +87,19 @@ static int init(struct refnet *net)
         return -ENOMEM;
     t->width = c->hidden;
     t->has_message = c->message != SONDE_NO_MESSAGE;
+    t->has_edges = config_has_edge_features(c);
     int rc = linear_declare(net, c->features + c->encoding_dim, c->hidden, true,
                             "encoder");
+    if (rc == 0 && t->has_edges)
+        rc = edge_features_declare(net, c->hidden);
     for (size_t i = 0; i < c->layers && rc == 0; i++)
         rc = declare_block(net, i);
     rc = rc < 0 ? rc : linear_declare(net, c->hidden, c->outputs, true, "head");
     if (rc < 0)
         return rc;
     linear_bind(&t->encoder, net, "encoder");
+    if (t->has_edges)
+        edge_features_bind(&t->edges, net);
     for (size_t i = 0; i < c->layers; i++)
         bind_block(net, &t->blocks[i], i);
     linear_bind(&t->head, net, "head");
@@ -110,13 +117,15 @@ static void release(struct refnet *net)
 /* ---- Forward ----------------------------------------------------------------------------- */
 
 /* sum = x + part(x), normalised into `ret_y`. */
-static void local_forward(struct refnet *net, struct block *b, const struct graphs *g,
-                          const float *x, float *ret_y)
+static void local_forward(struct refnet *net, struct block *b, const float *x,
+                          float *ret_y)
 {
+    const struct graph_transformer *t = net->own;
+    const struct graphs *g = t->graphs;
     const size_t n = g->nodes * b->message.width;
     struct part_clock clock = refpart_begin(net, PART_MESSAGE, false);
     float *sum = tape_floats(&net->tape, n);
-    message_forward(&b->message, net, x, g, sum);
+    message_forward(&b->message, net, x, g, &t->edges, sum);
     b->drop_message = refnet_dropout(net, sum, n);
     refpart_end(&clock);
 
@@ -166,7 +175,7 @@ static const float *block_forward(struct refnet *net, struct block *b, const flo
     if (t->has_message) {
         /* The next layer's input is written last: until then it holds local. */
         float *y = tape_floats(&net->tape, n);
-        local_forward(net, b, t->graphs, x, y);
+        local_forward(net, b, x, y);
         kernel_add(h, y, n);
         ffn_part_forward(net, b, t->graphs->nodes, t->width, h, y);
         return y;
@@ -196,6 +205,8 @@ static double forward(struct refnet *net, const struct batch *batch)
     struct part_clock clock = refpart_begin(net, PART_ENCODER, false);
     float *x = tape_floats(&net->tape, g->nodes * t->width);
     linear_forward(&t->encoder, g->x, g->nodes, x);
+    if (t->has_edges)
+        edge_features_forward(&t->edges, net, g);
     refpart_end(&clock);
     const float *y = x;
     for (size_t i = 0; i < net->config.layers; i++)
@@ -316,10 +327,14 @@ static void backward(struct refnet *net)
     linear_backward(&t->head, t->dlogits, dpooled);
     pool_backward(t, dpooled, dx);
     refpart_end(&clock);
+    if (t->has_edges)
+        edge_features_backward_begin(&t->edges, net);
     for (size_t i = net->config.layers; i > 0; i--)
         block_backward(net, &t->blocks[i - 1], dx);
     clock = refpart_begin(net, PART_ENCODER, true);
     linear_backward(&t->encoder, dx, NULL);
+    if (t->has_edges)
+        edge_features_backward(&t->edges);
     refpart_end(&clock);
 }
 

@@ -68,19 +68,42 @@ void attention_forward(struct attention *a, struct refnet *net, const float *x,
 void attention_backward(struct attention *a, struct refnet *net, const float *dy,
                         float *dx);
 
-/* Message passing: gin, gcn or sage (enum sonde_message). */
+/* Features of edges as gine and gatedgcn look at them: three that any graph has (the
+ * degrees at both ends), brought to the net's width by one linear layer, "edge_encoder".
+ * Rows in the order of the incoming lists. */
+enum { EDGE_FEATURES = CONFIG_EDGE_FEATURES };
+struct edge_features {
+    struct linear encoder;
+    float *value, *grad; /* edges × width */
+};
+int edge_features_declare(struct refnet *net, size_t width);
+void edge_features_bind(struct edge_features *e, struct refnet *net);
+void edge_features_forward(struct edge_features *e, struct refnet *net,
+                           const struct graphs *graphs);
+/* Before the layers add to the gradient, and after. */
+void edge_features_backward_begin(struct edge_features *e, struct refnet *net);
+void edge_features_backward(struct edge_features *e);
+
+/* Message passing: one of enum sonde_message. What the fields hold beside the first line
+ * is told where each kind is computed: message_sum.c, _edge.c, _gat.c, _pna.c. */
 struct message {
     int kind;
-    size_t width;
-    struct linear first, second;
+    size_t width, heads; /* heads: gat */
+    struct linear linears[5];
+    struct parameter *own[3];
     const struct graphs *graphs;
-    float *gathered, *hidden;
+    const struct edge_features *edges; /* gine and gatedgcn, else NULL */
+    float *gathered, *hidden, *below;  /* per node */
+    float *per_edge;
+    float mean_log_degree;
 };
-int message_declare(struct refnet *net, int kind, size_t width, const char *name);
+int message_declare(struct refnet *net, int kind, size_t width, size_t heads,
+                    const char *name);
 void message_bind(struct message *m, struct refnet *net, int kind, size_t width,
-                  const char *name);
+                  size_t heads, const char *name);
 void message_forward(struct message *m, struct refnet *net, const float *x,
-                     const struct graphs *graphs, float *y);
+                     const struct graphs *graphs, const struct edge_features *edges,
+                     float *y);
 void message_backward(struct message *m, struct refnet *net, const float *dy,
                       float *dx);
 

@@ -1,131 +1,120 @@
-/* message.c: message passing, see layers.h. Each node sums over its incoming edges; the
- * gradient flows back over the outgoing ones. Both are lists per node (graphs.h), so
- * nothing is scattered and the order of every sum is fixed.
- *
- *     gin    y = W₂ · relu(W₁ · (x + Σ x_j) + b₁) + b₂
- *     gcn    y = W · Σ x_j / √(d_i d_j) + b, each node its own neighbour too
- *     sage   y = W₁ · mean x_j + b + W₂ · x
- */
-#include <errno.h>
-#include <math.h>
+/* message.c: which kind of message passing, and the features of edges. See layers.h. */
+#include "model/ref/message.h"
+
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
+#include "base/moment.h"
 #include "model/ref/kernels.h"
-#include "model/ref/layers.h"
 
-static const char *first_name(int kind)
-{
-    return kind == SONDE_GIN ? "0" : kind == SONDE_SAGE ? "lin_l" : "lin";
-}
+static const struct message_rule *const rules[SONDE_MESSAGE_COUNT] = {
+    [SONDE_GIN] = &gin_rule,   [SONDE_GCN] = &gcn_rule,
+    [SONDE_GINE] = &gine_rule, [SONDE_GAT] = &gat_rule,
+    [SONDE_PNA] = &pna_rule,   [SONDE_GATED_GCN] = &gated_gcn_rule,
+    [SONDE_SAGE] = &sage_rule,
+};
 
-int message_declare(struct refnet *net, int kind, size_t width, const char *name)
+int message_declare(struct refnet *net, int kind, size_t width, size_t heads,
+                    const char *name)
 {
-    char part[PARAMETER_NAME_LEN];
-    if (kind != SONDE_GIN && kind != SONDE_GCN && kind != SONDE_SAGE)
-        return SONDE_E_UNSUPPORTED;
-    (void)snprintf(part, sizeof part, "%s.%s", name, first_name(kind));
-    const int rc = linear_declare(net, width, width, true, part);
-    if (rc < 0 || kind == SONDE_GCN)
-        return rc;
-    (void)snprintf(part, sizeof part, "%s.%s", name, kind == SONDE_GIN ? "2" : "lin_r");
-    return linear_declare(net, width, width, kind == SONDE_GIN, part);
+    return rules[kind] ? rules[kind]->declare(net, width, heads, name)
+                       : SONDE_E_UNSUPPORTED;
 }
 
 void message_bind(struct message *m, struct refnet *net, int kind, size_t width,
-                  const char *name)
+                  size_t heads, const char *name)
 {
-    char part[PARAMETER_NAME_LEN];
     m->kind = kind;
     m->width = width;
-    (void)snprintf(part, sizeof part, "%s.%s", name, first_name(kind));
-    linear_bind(&m->first, net, part);
-    (void)snprintf(part, sizeof part, "%s.%s", name, kind == SONDE_GIN ? "2" : "lin_r");
-    if (kind != SONDE_GCN)
-        linear_bind(&m->second, net, part);
-}
-
-/* How much node j counts for node i. */
-static float weight(const struct message *m, const struct graphs *g, size_t i, size_t j)
-{
-    switch (m->kind) {
-    case SONDE_GCN:
-        return g->gcn_scale[i] * g->gcn_scale[j];
-    case SONDE_SAGE:
-        return 1 / (float)(g->in_first[i + 1] - g->in_first[i]);
-    default:
-        return 1;
-    }
-}
-
-static float self_weight(const struct message *m, const struct graphs *g, size_t i)
-{
-    return m->kind == SONDE_SAGE ? 0 : weight(m, g, i, i);
-}
-
-/* y_i = Σ weight · x_j over `list`: incoming edges, or outgoing ones for the gradient,
- * where the weight is that of the edge's target. */
-static void gather(const struct message *m, const float *x, float *y, bool gradient)
-{
-    const struct graphs *g = m->graphs;
-    const uint32_t *first = gradient ? g->out_first : g->in_first;
-    const uint32_t *other = gradient ? g->out_target : g->in_source;
-    const size_t width = m->width;
-    for (size_t i = 0; i < g->nodes; i++) {
-        float *row = y + i * width;
-        const float self = self_weight(m, g, i);
-        memcpy(row, x + i * width, width * sizeof *row);
-        if (self != 1)
-            kernel_scale(row, self, width);
-        for (uint32_t e = first[i]; e < first[i + 1]; e++) {
-            const size_t j = other[e];
-            kernel_add_scaled(row, x + j * width,
-                              gradient ? weight(m, g, j, i) : weight(m, g, i, j),
-                              width);
-        }
-    }
+    m->heads = heads;
+    rules[kind]->bind(m, net, name);
 }
 
 void message_forward(struct message *m, struct refnet *net, const float *x,
-                     const struct graphs *graphs, float *y)
+                     const struct graphs *graphs, const struct edge_features *edges,
+                     float *y)
 {
-    const size_t n = graphs->nodes * m->width;
     m->graphs = graphs;
-    m->gathered = tape_floats(&net->tape, n);
-    gather(m, x, m->gathered, false);
-    if (m->kind == SONDE_GIN) {
-        m->hidden = tape_floats(&net->tape, n);
-        linear_forward(&m->first, m->gathered, graphs->nodes, m->hidden);
-        kernel_relu(m->hidden, n);
-        linear_forward(&m->second, m->hidden, graphs->nodes, y);
-        return;
-    }
-    linear_forward(&m->first, m->gathered, graphs->nodes, y);
-    if (m->kind == SONDE_SAGE) {
-        const size_t mark = tape_mark(&net->tape);
-        float *own = tape_floats(&net->tape, n);
-        linear_forward(&m->second, x, graphs->nodes, own);
-        kernel_add(y, own, n);
-        tape_back(&net->tape, mark);
-    }
+    m->edges = edges;
+    rules[m->kind]->forward(m, net, x, y);
 }
 
 void message_backward(struct message *m, struct refnet *net, const float *dy, float *dx)
 {
-    const size_t n = m->graphs->nodes * m->width, mark = tape_mark(&net->tape);
-    float *dgathered = tape_floats(&net->tape, n);
-    if (m->kind == SONDE_GIN) {
-        linear_backward(&m->second, dy, dx); /* dx serves as the hidden gradient */
-        kernel_relu_grad(dx, m->hidden, n);
-        linear_backward(&m->first, dx, dgathered);
-    } else {
-        linear_backward(&m->first, dy, dgathered);
-    }
-    gather(m, dgathered, dx, true);
-    if (m->kind == SONDE_SAGE) {
-        linear_backward(&m->second, dy, dgathered);
-        kernel_add(dx, dgathered, n);
-    }
-    tape_back(&net->tape, mark);
+    rules[m->kind]->backward(m, net, dy, dx);
+}
+
+/* ---- What the kinds share ---------------------------------------------------------------- */
+
+int message_linear_declare(struct refnet *net, size_t in, size_t out, bool bias,
+                           const char *name, const char *part)
+{
+    char full[PARAMETER_NAME_LEN];
+    (void)snprintf(full, sizeof full, "%s.%s", name, part);
+    return linear_declare(net, in, out, bias, full);
+}
+
+void message_linear_bind(struct linear *l, struct refnet *net, const char *name,
+                         const char *part)
+{
+    char full[PARAMETER_NAME_LEN];
+    (void)snprintf(full, sizeof full, "%s.%s", name, part);
+    linear_bind(l, net, full);
+}
+
+uint64_t message_clock(const struct refnet *net)
+{
+    return moment_ns(net->clock);
+}
+
+void message_clock_end(struct refnet *net, uint64_t start, bool backward)
+{
+    struct part_time *time = &net->inner[INNER_MESSAGES];
+    *(backward ? &time->backward_ns : &time->forward_ns) += moment_ns(net->clock) -
+                                                            start;
+}
+
+/* ---- Features of edges -------------------------------------------------------------------- */
+
+int edge_features_declare(struct refnet *net, size_t width)
+{
+    return linear_declare(net, EDGE_FEATURES, width, true, "edge_encoder");
+}
+
+void edge_features_bind(struct edge_features *e, struct refnet *net)
+{
+    linear_bind(&e->encoder, net, "edge_encoder");
+}
+
+/* Each edge: 1, and 1/√(incoming edges + 1) of its source and target. Any graph has them. */
+static void structure_of(const struct graphs *g, float *features)
+{
+    for (size_t i = 0; i < g->nodes; i++)
+        for (uint32_t k = g->in_first[i]; k < g->in_first[i + 1]; k++) {
+            features[k * EDGE_FEATURES] = 1;
+            features[k * EDGE_FEATURES + 1] = g->gcn_scale[g->in_source[k]];
+            features[k * EDGE_FEATURES + 2] = g->gcn_scale[i];
+        }
+}
+
+void edge_features_forward(struct edge_features *e, struct refnet *net,
+                           const struct graphs *g)
+{
+    const size_t n = g->edges * e->encoder.weight->rows;
+    float *features = tape_floats(&net->tape, g->edges * EDGE_FEATURES);
+    e->value = tape_floats(&net->tape, n);
+    structure_of(g, features);
+    linear_forward(&e->encoder, features, g->edges, e->value);
+}
+
+void edge_features_backward_begin(struct edge_features *e, struct refnet *net)
+{
+    const size_t n = e->encoder.rows * e->encoder.weight->rows;
+    e->grad = tape_floats(&net->tape, n);
+    kernel_fill(e->grad, 0, n);
+}
+
+void edge_features_backward(struct edge_features *e)
+{
+    linear_backward(&e->encoder, e->grad, NULL);
 }

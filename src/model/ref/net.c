@@ -31,6 +31,11 @@ const char *refpart_name(enum part part)
     return parts[part];
 }
 
+const char *refinner_name(enum inner inner)
+{
+    return inner == INNER_PAIRS ? "attention pairs" : "messages";
+}
+
 /* ---- Parameters ----------------------------------------------------------------------- */
 
 int refnet_declare(struct refnet *net, size_t rows, size_t columns, const char *fmt,

@@ -56,6 +56,14 @@ struct part_time {
     uint64_t forward_ns, backward_ns;
 };
 
+/* What inside a part grows by a law of its own, without the products around it. */
+enum inner {
+    INNER_PAIRS, /* of attention: scores, softmax, context: the square of the nodes */
+    INNER_MESSAGES, /* of message passing: what is done for each edge */
+    INNER_COUNT
+};
+const char *refinner_name(enum inner inner);
+
 /* One batch of whatever the family eats. Borrowed from forward to backward. */
 struct batch {
     const struct graphs *graphs;  /* graph_transformer */
@@ -88,12 +96,12 @@ struct refnet {
     const float *output; /* of the last forward: logits */
     size_t output_count;
     struct part_time times[PART_COUNT];
-    struct part_time pairs; /* of attention: what grows with the square */
-    clockid_t clock;        /* of both; 0 is CLOCK_REALTIME: set by refnet_init() */
+    struct part_time inner[INNER_COUNT];
+    clockid_t clock; /* of both; 0 is CLOCK_REALTIME: set by refnet_init() */
 };
 
 /* 0, −ENOMEM, −EINVAL when config_check() would refuse, SONDE_E_UNSUPPORTED for a part
- * the reference nets do not have (message passing other than gin, gcn, sage, none). */
+ * the reference nets do not have. */
 int refnet_init(struct refnet *net, const struct model_config *config);
 void refnet_release(struct refnet *net);
 

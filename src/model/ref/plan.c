@@ -2,6 +2,7 @@
 #include "model/ref/plan.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -28,9 +29,45 @@ static double largest_graph(const struct model_config *c)
  *   all the while     the gradient that flows back
  *   graph block       two more beside it, and then the worst of
  *     attention         its own result, dcontext and dprojected, one head's dp
- *     message passing   its own result and one more
+ *     message passing   its own result and what its kind needs (message_scratch)
  *   gpt2 block        one more, and then the same without the own result
  *   feed-forward      its hidden gradient */
+/* As message_*.c allocate it, beside the result. */
+static double message_scratch(const struct model_config *c, double on_nodes,
+                              double on_edges)
+{
+    switch (c->message) {
+    case SONDE_GATED_GCN:
+        return 3 * on_nodes + on_edges + max(on_nodes, on_edges);
+    case SONDE_PNA:
+        return 13 * on_nodes + 3 * on_edges;
+    case SONDE_NO_MESSAGE:
+        return 0;
+    default:
+        return on_nodes;
+    }
+}
+
+/* All the while: the features of edges and their gradient. */
+static double edge_floats(const struct model_config *c, double on_edges)
+{
+    return config_has_edge_features(c) ? 2 * on_edges : 0;
+}
+
+/* The formula counts GatedGCN as torch keeps it: with x, the edges' features and the
+ * values of each edge per layer. The net reads those where they stand. */
+static double kept_less(const struct model_config *c, double on_nodes, double on_edges)
+{
+    const bool gated = c->family == FAMILY_GRAPH_TRANSFORMER &&
+                       c->message == SONDE_GATED_GCN;
+    return gated ? (double)c->layers * (on_nodes + 3 * on_edges) : 0;
+}
+
+static double on_edges(const struct model_config *c)
+{
+    return (double)(c->batch * config_edges(c)) * (double)c->hidden;
+}
+
 static double scratch_floats(const struct model_config *c)
 {
     const double rows = (double)config_rows(c), width = (double)c->hidden;
@@ -39,7 +76,9 @@ static double scratch_floats(const struct model_config *c)
     const double attention = 4 * rows * width + n * n;
     switch (c->family) {
     case FAMILY_GRAPH_TRANSFORMER:
-        return 3 * rows * width + max(attention + rows * width, ffn + dropped);
+        return 3 * rows * width + edge_floats(c, on_edges(c)) +
+               max(max(attention + rows * width, ffn + dropped),
+                   rows * width + message_scratch(c, rows * width, on_edges(c)));
     case FAMILY_GPT2: /* logits, beside their gradient that counts as saved */
         return 2 * rows * width + rows * (double)c->vocabulary + max(attention, ffn) +
                2 * dropped;
@@ -71,9 +110,10 @@ int plan_training(const struct model_config *config, struct plan *ret_plan)
     list_release(&list);
     if (rc < 0)
         return rc;
+    const double nodes = (double)config_rows(config) * (double)config->hidden;
     *ret_plan = (struct plan){
         .parameters = 16 * e.total.parameters,
-        .activations = 4 * e.total.saved,
+        .activations = 4 * (e.total.saved - kept_less(config, nodes, on_edges(config))),
         .scratch = 4 * scratch_floats(config),
         .data = data_bytes(config),
     };

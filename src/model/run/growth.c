@@ -2,6 +2,7 @@
 #include "model/run/growth.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,6 +85,22 @@ static void fit_local(const struct scaling *s, struct curve *c, int pass)
     }
 }
 
+/* One time per size, the least: interference only ever slows down. */
+static void fit_beyond(const struct samples *all, struct curve *c)
+{
+    double x[SCALE_POINTS], y[SCALE_POINTS];
+    size_t n = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t at = 0;
+        while (at < n && x[at] != all->x[i])
+            at++;
+        y[at] = at < n ? fmin(y[at], all->y[i]) : all->y[i];
+        x[at] = all->x[i];
+        n += at == n;
+    }
+    c->has_beyond = offset_fit(x, y, n, &c->beyond) == 0;
+}
+
 static void finish(const struct scaling *s, struct curve *c, const struct samples *all,
                    int pass)
 {
@@ -91,6 +108,7 @@ static void finish(const struct scaling *s, struct curve *c, const struct sample
     if (!c->has_exponent)
         return;
     fit_mixture(s, c);
+    fit_beyond(all, c);
     fit_local(s, c, pass);
 }
 
@@ -114,9 +132,11 @@ static void pass_curve(struct scaling *s, enum pass pass)
     finish(s, c, &all, (int)pass);
 }
 
-/* The least time of a part over all runs: one sample per point. */
-static void part_curve(struct scaling *s, const char *name, int part)
+/* `ms` of the first point's measurement: where to find it in the others'. The least time
+ * over all runs, one sample per point. */
+static void part_curve(struct scaling *s, const char *name, const double *ms)
 {
+    const ptrdiff_t place = (const char *)ms - (const char *)&s->points[0].m;
     struct samples all = { .count = 0 };
     struct curve *c = add_curve(s, name);
     bool any = false;
@@ -124,7 +144,7 @@ static void part_curve(struct scaling *s, const char *name, int part)
         const struct scale_point *p = &s->points[i];
         if (!p->measured)
             continue;
-        c->ms[i] = part < 0 ? p->m.best_pairs_ms : p->m.best_parts[part];
+        memcpy(&c->ms[i], (const char *)&p->m + place, sizeof c->ms[i]);
         any = any || c->ms[i] > 0;
         if (s->axis != AXIS_PE)
             add_sample(&all, (double)p->at.size, c->ms[i]);
@@ -214,8 +234,9 @@ void growth_fit(struct scaling *s)
     for (int p = 0; p < PASS_COUNT; p++)
         pass_curve(s, (enum pass)p);
     for (int p = 0; p < PART_COUNT; p++)
-        part_curve(s, refpart_name((enum part)p), p);
-    part_curve(s, "attention pairs", -1);
+        part_curve(s, refpart_name((enum part)p), &s->points[0].m.best_parts[p]);
+    for (int i = 0; i < INNER_COUNT; i++)
+        part_curve(s, refinner_name((enum inner)i), &s->points[0].m.best_inner[i]);
     encode_curve(s);
     find_crossing(s);
     find_best_batch(s);

@@ -102,20 +102,41 @@ static void series_release(struct series *s)
         free(s->values[p]);
 }
 
-/* Times of parts since `before`, where a step has just ended; the least are kept. */
-static void note_parts(const struct refnet *net, const struct part_time *before,
-                       struct part_time pairs, struct measurement *m)
+struct clocks {
+    struct part_time parts[PART_COUNT], inner[INNER_COUNT];
+};
+
+static struct clocks clocks_read(const struct refnet *net)
 {
-    for (int p = 0; p < PART_COUNT; p++) {
-        const double ms = (double)(net->times[p].forward_ns - before[p].forward_ns +
-                                   net->times[p].backward_ns - before[p].backward_ns) /
-                          1e6;
-        m->best_parts[p] = fmin(m->best_parts[p], ms);
-    }
-    const double ms = (double)(net->pairs.forward_ns - pairs.forward_ns +
-                               net->pairs.backward_ns - pairs.backward_ns) /
-                      1e6;
-    m->best_pairs_ms = fmin(m->best_pairs_ms, ms);
+    struct clocks c;
+    memcpy(c.parts, net->times, sizeof c.parts);
+    memcpy(c.inner, net->inner, sizeof c.inner);
+    return c;
+}
+
+static void clocks_set(struct refnet *net, const struct clocks *c)
+{
+    memcpy(net->times, c->parts, sizeof c->parts);
+    memcpy(net->inner, c->inner, sizeof c->inner);
+}
+
+static double ms_between(struct part_time before, struct part_time now)
+{
+    return (double)(now.forward_ns - before.forward_ns + now.backward_ns -
+                    before.backward_ns) /
+           1e6;
+}
+
+/* Times of parts since `before`, where a step has just ended; the least are kept. */
+static void note_parts(const struct refnet *net, const struct clocks *before,
+                       struct measurement *m)
+{
+    for (int p = 0; p < PART_COUNT; p++)
+        m->best_parts[p] = fmin(m->best_parts[p],
+                                ms_between(before->parts[p], net->times[p]));
+    for (int i = 0; i < INNER_COUNT; i++)
+        m->best_inner[i] = fmin(m->best_inner[i],
+                                ms_between(before->inner[i], net->inner[i]));
 }
 
 /* One inference, whose parts are not counted, and one training step. */
@@ -123,15 +144,12 @@ static int run_once(struct refnet *net, const struct batch *batch,
                     double ret_ms[PASS_COUNT], struct measurement *m, double *ret_loss)
 {
     double loss;
-    struct part_time before[PART_COUNT];
-    const struct part_time pairs = net->pairs;
-    memcpy(before, net->times, sizeof before);
+    const struct clocks before = clocks_read(net);
     net->training = false;
     const double start = ms_of(net->clock);
     int rc = refnet_forward(net, batch, &loss);
     ret_ms[PASS_INFERENCE] = ms_of(net->clock) - start;
-    memcpy(net->times, before, sizeof before);
-    net->pairs = pairs;
+    clocks_set(net, &before);
     net->training = true;
     sonde_step();
     const double begin = ms_of(net->clock);
@@ -144,7 +162,7 @@ static int run_once(struct refnet *net, const struct batch *batch,
     ret_ms[PASS_FORWARD] = forward - begin;
     ret_ms[PASS_BACKWARD] = backward - forward;
     ret_ms[PASS_STEP] = ms_of(net->clock) - begin;
-    note_parts(net, before, pairs, m);
+    note_parts(net, &before, m);
     return rc;
 }
 
@@ -165,8 +183,6 @@ static void keep_parts(struct measurement *m, const struct refnet *net, size_t s
         m->parts[p][0] = (double)net->times[p].forward_ns / 1e6 / (double)steps;
         m->parts[p][1] = (double)net->times[p].backward_ns / 1e6 / (double)steps;
     }
-    m->pairs_ms = (double)(net->pairs.forward_ns + net->pairs.backward_ns) / 1e6 /
-                  (double)steps;
 }
 
 static bool enough(const struct measure_options *o, const struct series *s,
@@ -190,11 +206,11 @@ static int run_series(struct refnet *net, const struct batch *batch,
         if (o->budget_s > 0 && now_ms() - start > o->budget_s * 250)
             break; /* a quarter of the budget is enough to get warm */
     }
-    memset(net->times, 0, sizeof net->times);
-    net->pairs = (struct part_time){ 0 };
+    clocks_set(net, &(struct clocks){ 0 });
     for (int p = 0; p < PART_COUNT; p++)
         m->best_parts[p] = INFINITY;
-    m->best_pairs_ms = INFINITY;
+    for (int i = 0; i < INNER_COUNT; i++)
+        m->best_inner[i] = INFINITY;
     while (rc == 0 && s->count < s->cap && !(m->stopped = enough(o, s, start))) {
         rc = run_once(net, batch, ms, m, &loss);
         for (int p = 0; p < PASS_COUNT; p++)
@@ -311,10 +327,8 @@ static int explain(int status, const struct answer *a, ssize_t got,
         (void)snprintf(error, MEASURE_ERROR_LEN, "%s",
                        a->rc == -ENOMEM ? "memory ran out"
                        : a->rc == SONDE_E_UNSUPPORTED
-                           ? "the reference nets have message "
-                             "passing gin, gcn, sage and none; "
-                             "encodings by eigenvectors need "
-                             "OpenBLAS"
+                           ? "encodings by eigenvectors need OpenBLAS (install "
+                             "libopenblas0-pthread, or use --pe rwse)"
                            : error_text(a->rc));
     else if (WIFSIGNALED(status))
         (void)snprintf(

@@ -41,7 +41,7 @@ struct measurement {
     size_t kept_count;
     double parts[PART_COUNT][2];    /* mean ms per step, forward and backward */
     double best_parts[PART_COUNT];  /* least ms of a step, both: for fits */
-    double pairs_ms, best_pairs_ms; /* of attention: scores, softmax, context */
+    double best_inner[INNER_COUNT]; /* the same */
     double encode_ms;               /* the positional encoding of the batch; once */
     double peak_bytes; /* resident memory at its highest, above that before the net */
     double tape_bytes, parameter_bytes; /* allocated */

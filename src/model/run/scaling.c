@@ -22,7 +22,7 @@ static const struct {
     [AXIS_EDGES] = { "edges",
                      "edges",
                      SIZE(edges),
-                     { 1000, 2500, 5000, 10000, 25000, 50000 } },
+                     { 1000, 2000, 5000, 10000, 50000, 100000, 200000 } },
     [AXIS_LAYERS] = { "layers", "layers", SIZE(layers), { 2, 4, 6, 8, 12, 16 } },
     [AXIS_HIDDEN] = { "hidden", "wide", SIZE(hidden), { 64, 128, 256, 512 } },
     [AXIS_HEADS] = { "heads", "heads", SIZE(heads), { 1, 2, 4, 8, 16 } },
@@ -155,18 +155,24 @@ static bool fits_memory(struct scale_point *p, double available)
     return false;
 }
 
-/* By the FLOPs of the last point that ran; three runs and one to get warm. */
+/* By the FLOPs of the last point that ran: three runs and one to get warm, or where those
+ * would take too long a single one. */
 static bool fits_time(struct scale_point *p, const struct scale_point *last,
-                      double left_s)
+                      double left_s, struct measure_options *m)
 {
     if (!last || !(left_s > 0))
         return true;
     const double each = last->m.passes[PASS_STEP].mean +
                         last->m.passes[PASS_INFERENCE].mean;
-    const double ms = 4 * each * p->step_flops / last->step_flops;
+    const double ms = each * p->step_flops / last->step_flops;
     char needed[HUMAN_LEN];
-    if (ms < left_s * 1e3)
+    if (4 * ms < left_s * 1e3)
         return true;
+    if (ms < left_s * 1e3) {
+        m->runs = 1;
+        m->warmup = 0;
+        return true;
+    }
     (void)snprintf(p->note, sizeof p->note,
                    "skipped: would take about %s, more than the budget has left",
                    human_duration(needed, ms * 1e6));
@@ -253,6 +259,15 @@ static void find_largest(const struct scale_options *o, struct scaling *s)
     s->largest = low * unit;
 }
 
+/* Point i's of what time is left: half of it goes by number, half by work. */
+static double share_of(const struct scaling *s, size_t i)
+{
+    double flops = 0;
+    for (size_t k = i; k < s->count; k++)
+        flops += s->points[k].step_flops;
+    return 0.5 / (double)(s->count - i) + 0.5 * s->points[i].step_flops / flops;
+}
+
 static int run_points(const struct scale_options *o, struct scaling *s, char *error)
 {
     const double start = now_s();
@@ -264,10 +279,10 @@ static int run_points(const struct scale_options *o, struct scaling *s, char *er
         struct measure_options m = o->measure;
         if (o->progress)
             o->progress(o->arg, i, s->count, p->label);
-        if (o->budget_s > 0) /* later points are larger: half of what is left */
-            m.budget_s = left > 0 ? left / (i + 1 < s->count ? 2 : 1) : 0.001;
+        if (o->budget_s > 0)
+            m.budget_s = left > 0 ? left * share_of(s, i) : 0.001;
         if (!fits_memory(p, s->available) ||
-            (o->budget_s > 0 && !fits_time(p, last, left > 0 ? left : 1e-9)))
+            (o->budget_s > 0 && !fits_time(p, last, left > 0 ? left : 1e-9, &m)))
             continue;
         rc = measure(o->axis, p, &m, error);
         last = p->measured ? p : last;

@@ -9,7 +9,7 @@
 
 #include "model/ref/plan.h"
 #include "model/run/measure.h"
-#include "num/loglog.h"
+#include "num/offset.h"
 
 enum axis {
     AXIS_NODES,
@@ -62,6 +62,8 @@ struct curve {
     struct exponent
         local[SCALE_POINTS]; /* [i]: from point i − 1 to i; points 0: none */
     double mixture[MIXTURE]; /* ms = a + bN + cN² + dN³ */
+    bool has_beyond;
+    struct offset_power beyond; /* ms = a + b·Nᵖ: what N costs beyond the constant */
 };
 
 struct scaling {

@@ -14,7 +14,7 @@ static void put_component(FILE *out, const char *name, const struct sonde_cost *
     char flops[HUMAN_LEN], macs[HUMAN_LEN], other[HUMAN_LEN], bytes[HUMAN_LEN],
         parameters[HUMAN_LEN];
     const double total = sonde_ops_total(&cost->forward);
-    (void)fprintf(out, "  %-16s %9s %6.1f %%  %9s %12s %11s %10.1f  %14s\n", name,
+    (void)fprintf(out, "  %-11s %7s %5.1f %% %7s %9s %9s %7.1f %12s\n", name,
                   words_si(flops, total), all > 0 ? 100 * total / all : 0,
                   words_si(macs, cost->forward.macs),
                   words_si(other, cost->forward.elementwise),
@@ -42,8 +42,8 @@ static void put_passes(FILE *out, const struct model_answer *a)
 void flops_text(const struct model_answer *a, FILE *out)
 {
     const double all = sonde_ops_total(&a->estimate.total.forward);
-    (void)fprintf(out, "  %-16s %9s %8s  %9s %12s %11s %10s  %14s\n", "FORWARD", "FLOP",
-                  "share", "MAC", "element-wise", "memory", "FLOP/byte", "parameters");
+    (void)fprintf(out, "  %-11s %7s %7s %7s %9s %9s %7s %12s\n", "FORWARD", "FLOP",
+                  "share", "MAC", "elementw.", "memory", "FLOP/B", "parameters");
     for (size_t i = 0; i < a->estimate.component_count; i++)
         put_component(out, a->estimate.components[i].name,
                       &a->estimate.components[i].cost, all);
@@ -51,8 +51,8 @@ void flops_text(const struct model_answer *a, FILE *out)
     put_passes(out, a);
     if (a->has_padding)
         (void)fprintf(out,
-                      "  padding %" PRIu64 " graphs to %" PRIu64
-                      " nodes would waste %.1f %% of the rows, %.1f %% of the pairs\n",
+                      "  padding %" PRIu64 " graphs to %" PRIu64 " nodes each would"
+                      " waste\n    %.1f %% of the rows, %.1f %% of the pairs\n",
                       a->padding.graphs, a->padding.largest,
                       100 * a->padding.node_waste, 100 * a->padding.pair_waste);
 }
@@ -62,18 +62,18 @@ void estimated_memory_text(const struct model_answer *a, FILE *out)
     const struct sonde_memory *m = &a->training;
     char t[HUMAN_LEN], p[HUMAN_LEN], g[HUMAN_LEN], o[HUMAN_LEN], c[HUMAN_LEN],
         s[HUMAN_LEN], i[HUMAN_LEN];
-    (void)fprintf(
-        out,
-        "\n  memory, estimated: training with %s %s = parameters %s + gradients"
-        " %s + optimizer %s + activations %s (attention matrices %s)\n"
-        "  inference %s of parameters\n",
-        sonde_optimizer_name(a->optimizer), human_bytes(t, m->total),
-        human_bytes(p, m->parameters), human_bytes(g, m->gradients),
-        human_bytes(o, m->optimizer), human_bytes(c, m->activations),
-        human_bytes(s, m->attention), human_bytes(i, a->inference.total));
+    (void)fprintf(out,
+                  "\n  MEMORY, estimated\n"
+                  "  training with %s %s = parameters %s + gradients %s\n"
+                  "    + optimizer %s + activations %s (attention matrices %s)\n"
+                  "  inference %s of parameters\n",
+                  sonde_optimizer_name(a->optimizer), human_bytes(t, m->total),
+                  human_bytes(p, m->parameters), human_bytes(g, m->gradients),
+                  human_bytes(o, m->optimizer), human_bytes(c, m->activations),
+                  human_bytes(s, m->attention), human_bytes(i, a->inference.total));
     if (a->has_attention)
         (void)fprintf(
-            out, "  one attention layer %s: q, k, v %s + scores %s + softmax %s\n",
+            out, "  an attention layer %s: q, k, v %s + scores %s + softmax %s\n",
             human_bytes(t, a->attention.total), human_bytes(p, a->attention.qkv),
             human_bytes(g, a->attention.scores),
             human_bytes(o, a->attention.probabilities));

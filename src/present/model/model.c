@@ -20,7 +20,7 @@ void sizes_text(const struct model_config *c, FILE *out)
     case FAMILY_GRAPH_TRANSFORMER:
         (void)fprintf(out,
                       "%" PRIu64 " graph%s of %" PRIu64 " nodes, %" PRIu64
-                      " edges · hidden %" PRIu64 ", %" PRIu64 " layers, %" PRIu64
+                      " edges\n  hidden %" PRIu64 ", %" PRIu64 " layers, %" PRIu64
                       " heads, ffn %" PRIu64 ", %s",
                       c->batch, c->batch == 1 ? "" : "s", c->nodes, config_edges(c),
                       c->hidden, c->layers, c->heads, config_ffn(c),
@@ -32,7 +32,7 @@ void sizes_text(const struct model_config *c, FILE *out)
     case FAMILY_GPT2:
         (void)fprintf(out,
                       "%" PRIu64 " × %" PRIu64 " tokens of %" PRIu64
-                      " · hidden %" PRIu64 ", %" PRIu64 " layers, %" PRIu64 " heads",
+                      "\n  hidden %" PRIu64 ", %" PRIu64 " layers, %" PRIu64 " heads",
                       c->batch, c->tokens, c->vocabulary, c->hidden, c->layers,
                       c->heads);
         break;
@@ -42,6 +42,8 @@ void sizes_text(const struct model_config *c, FILE *out)
                       " layers",
                       c->batch, c->features, c->hidden, c->layers);
     }
+    if (c->dropout > 0)
+        (void)fprintf(out, ", dropout %g", c->dropout);
 }
 
 int model_text(const struct model_answer *a, FILE *out)
@@ -65,7 +67,7 @@ int model_text(const struct model_answer *a, FILE *out)
     if (a->roofline)
         roofline_text(a, out);
     for (size_t i = 0; i < a->scaling_count; i++) {
-        (void)fprintf(out, "\n  SCALING by %s\n", axis_name(a->scalings[i]->axis));
+        (void)fprintf(out, "\n  SCALING by %s\n\n", axis_name(a->scalings[i]->axis));
         (void)scaling_text(a->scalings[i], out);
     }
     if (a->zoo)
@@ -104,6 +106,7 @@ void sizes_json(struct json_writer *w, const struct model_config *c)
     put_number(w, "hidden_dim", (double)c->hidden);
     put_number(w, "num_layers", (double)c->layers);
     put_number(w, "batch_size", (double)c->batch);
+    put_number(w, "dropout", c->dropout);
     if (c->family != FAMILY_MLP) {
         put_number(w, "num_heads", (double)c->heads);
         put_number(w, "ffn_dim", (double)config_ffn(c));

@@ -1,5 +1,6 @@
 /* runtime.c: measured time and memory, the roofline. */
 #include <math.h>
+#include <stdbool.h>
 
 #include "model/ref/plan.h"
 #include "model/run/measure.h"
@@ -15,10 +16,10 @@ static void put_pass(FILE *out, const char *name, const struct summary *s)
     const double values[] = {
         s->mean, s->std, s->min, s->median, s->p95, s->p99, s->max
     };
-    (void)fprintf(out, "  %-14s", name);
+    (void)fprintf(out, "  %-13s", name);
     for (int i = 0; i < 7; i++) {
         (void)fputc(' ', out);
-        words_right(out, human_duration(t, values[i] * 1e6), 9);
+        words_right(out, human_duration(t, values[i] * 1e6), 8);
     }
     (void)fputc('\n', out);
 }
@@ -26,7 +27,7 @@ static void put_pass(FILE *out, const char *name, const struct summary *s)
 void runtime_text(const struct model_answer *a, FILE *out)
 {
     const struct measurement *m = a->measured;
-    (void)fprintf(out, "\n  %-14s %9s %9s %9s %9s %9s %9s %9s\n", "RUNTIME", "mean",
+    (void)fprintf(out, "\n  %-13s %8s %8s %8s %8s %8s %8s %8s\n", "RUNTIME", "mean",
                   "std", "min", "p50", "p95", "p99", "max");
     for (int p = 0; p < PASS_COUNT; p++)
         put_pass(out, pass_name((enum pass)p), &m->passes[p]);
@@ -44,25 +45,29 @@ void roofline_text(const struct model_answer *a, FILE *out)
 {
     const struct roofline *r = a->roofline;
     char peak[HUMAN_LEN], memory[HUMAN_LEN], step[HUMAN_LEN];
-    (void)fprintf(out, "\n  %-14s %9s %8s %11s %11s %10s  %-8s %8s\n", "ROOFLINE",
-                  "time", "share", "FLOP/s", "bytes/s", "FLOP/byte", "bound by",
-                  "of roof");
+    bool above = false;
+    (void)fprintf(out, "\n  %-11s %8s %7s %8s %8s %7s  %-8s %7s\n", "ROOFLINE", "time",
+                  "share", "FLOP/s", "bytes/s", "FLOP/B", "bound by", "of roof");
     for (size_t i = 0; i < r->count; i++) {
         const struct roof_part *p = &r->parts[i];
         char t[HUMAN_LEN], f[HUMAN_LEN], b[HUMAN_LEN];
-        (void)fprintf(out, "  %-14s ", refpart_name(p->part));
-        words_right(out, human_duration(t, p->ms * 1e6), 9);
-        (void)fprintf(out, " %6.1f %% %11s %11s %10.1f  %-8s %6.0f %%\n",
-                      100 * p->share, words_si(f, p->flops_per_s),
-                      words_si(b, p->bytes_per_s), p->intensity,
-                      p->memory_bound ? "memory" : "compute", 100 * p->of_roof);
+        (void)fprintf(out, "  %-11s ", refpart_name(p->part));
+        words_right(out, human_duration(t, p->ms * 1e6), 8);
+        above = above || p->of_roof > 1;
+        (void)fprintf(out, " %5.1f %% %8s %8s %7.1f  %-8s %5.0f %%\n", 100 * p->share,
+                      words_si(f, p->flops_per_s), words_si(b, p->bytes_per_s),
+                      p->intensity, p->memory_bound ? "memory" : "compute",
+                      100 * p->of_roof);
     }
-    (void)fprintf(
-        out,
-        "  peaks measured here: %sFLOP/s (matrix product), %sB/s (triad); they "
-        "meet at %.1f FLOP/byte\n  MFU %.1f %% · the step achieves %sFLOP/s\n",
-        words_si(peak, r->peaks.flops_per_s), words_si(memory, r->peaks.bytes_per_s),
-        r->ridge, 100 * r->mfu, words_si(step, r->flops_per_s));
+    (void)fprintf(out,
+                  "  peaks measured here: %sFLOP/s (matrix product), %sB/s (triad);\n"
+                  "    they meet at %.1f FLOP/byte\n"
+                  "  MFU %.1f %% · the step achieves %sFLOP/s\n",
+                  words_si(peak, r->peaks.flops_per_s),
+                  words_si(memory, r->peaks.bytes_per_s), r->ridge, 100 * r->mfu,
+                  words_si(step, r->flops_per_s));
+    if (above)
+        (void)fputs("  above 100 %: what it works on was still in the caches\n", out);
 }
 
 void measured_memory_text(const struct model_answer *a, FILE *out)
@@ -70,12 +75,13 @@ void measured_memory_text(const struct model_answer *a, FILE *out)
     const struct measurement *m = a->measured;
     char peak[HUMAN_LEN], held[HUMAN_LEN], plan[HUMAN_LEN];
     const double allocated = m->tape_bytes + m->parameter_bytes;
-    (void)fprintf(out,
-                  "\n  memory, measured: peak %s resident · the net allocated %s · "
-                  "predicted %s (%+.1f %%)\n",
-                  human_bytes(peak, m->peak_bytes), human_bytes(held, allocated),
-                  human_bytes(plan, a->plan->total - a->plan->data),
-                  100 * ((a->plan->total - a->plan->data) / allocated - 1));
+    (void)fprintf(
+        out,
+        "\n  MEMORY, measured\n"
+        "  peak %s resident · the net allocated %s, predicted %s (%+.1f %%)\n",
+        human_bytes(peak, m->peak_bytes), human_bytes(held, allocated),
+        human_bytes(plan, a->plan->total - a->plan->data),
+        100 * ((a->plan->total - a->plan->data) / allocated - 1));
 }
 
 /* ---- JSON -------------------------------------------------------------------------- */

@@ -21,7 +21,13 @@ static void put_right(FILE *out, const char *text, int columns)
 static void put_time(FILE *out, double ms)
 {
     char text[HUMAN_LEN];
-    put_right(out, human_duration(text, ms * 1e6), 10);
+    put_right(out, human_duration(text, ms * 1e6), 9);
+}
+
+/* Of the first column: sizes, or the names of encodings. */
+static int label_columns(const struct scaling *s)
+{
+    return s->axis == AXIS_PE ? 14 : 8;
 }
 
 static const struct curve *step_curve(const struct scaling *s)
@@ -33,7 +39,7 @@ static void put_point(const struct scaling *s, size_t i, FILE *out)
 {
     const struct scale_point *p = &s->points[i];
     char text[HUMAN_LEN];
-    put_right(out, p->label, 14);
+    put_right(out, p->label, label_columns(s));
     if (!p->measured) {
         (void)fprintf(out, "  %s\n", p->note);
         return;
@@ -44,30 +50,38 @@ static void put_point(const struct scaling *s, size_t i, FILE *out)
         put_time(out, passes[PASS_BACKWARD].mean);
     }
     put_time(out, passes[PASS_STEP].mean);
-    (void)fprintf(out, " ±%4.1f %%",
-                  100 * passes[PASS_STEP].std / passes[PASS_STEP].mean);
-    put_right(out, words_si(text, p->step_flops), 8);
-    put_right(out, words_si(text, p->step_flops / passes[PASS_STEP].mean * 1e3), 8);
+    if (passes[PASS_STEP].n > 1)
+        (void)fprintf(out, " ±%3.0f %%",
+                      100 * passes[PASS_STEP].std / passes[PASS_STEP].mean);
+    else
+        put_right(out, "once", 6);
+    put_right(out, words_si(text, p->step_flops / passes[PASS_STEP].mean * 1e3), 7);
     put_right(out, human_bytes(text, p->plan.total), 9);
     put_right(out, human_bytes(text, p->m.peak_bytes), 9);
     const struct exponent *e = &step_curve(s)->local[i];
     if (e->points > 0)
-        (void)fprintf(out, "  %5.2f", e->value);
+        (void)fprintf(out, " %5.2f", e->value);
     (void)fputc('\n', out);
 }
 
+/* The two largest of what the time is made of at size x; all of it, with its factors, is
+ * in the JSON. */
 static void put_mixture(const struct curve *c, double x, FILE *out)
 {
-    static const char *const powers[MIXTURE] = { "", "·N", "·N²", "·N³" };
+    static const char *const powers[MIXTURE] = { "const", "N", "N²", "N³" };
+    static const double LEAST = 0.05;
     const double whole = growth_at(c->mixture, x);
-    bool any = false;
-    for (int i = 0; i < MIXTURE; i++) {
-        const double part = c->mixture[i] * pow(x, i) / whole;
-        if (part < 0.005)
+    double shares[MIXTURE];
+    for (int i = 0; i < MIXTURE; i++)
+        shares[i] = c->mixture[i] * pow(x, i) / whole;
+    for (int i = 0, put = 0; i < MIXTURE; i++) {
+        int larger = 0;
+        for (int k = 0; k < MIXTURE; k++)
+            larger += shares[k] > shares[i];
+        if (shares[i] < LEAST || larger >= 2 || put == 2)
             continue;
-        (void)fprintf(out, "%s%.3g%s ms (%.0f %%)", any ? " + " : "", c->mixture[i],
-                      powers[i], 100 * part);
-        any = true;
+        (void)fprintf(out, "%s%.0f %% %s", put++ ? " + " : "", 100 * shares[i],
+                      powers[i]);
     }
 }
 
@@ -79,40 +93,68 @@ static double last_size(const struct scaling *s)
     return last;
 }
 
+/* "1.02, 0.97 to 1.08", 21 columns; an end that the data do not bound is "?". */
+static void put_interval(const struct exponent *e, FILE *out)
+{
+    char text[64], low[16] = "?", high[16] = "?";
+    if (isfinite(e->low))
+        (void)snprintf(low, sizeof low, "%.2f", e->low);
+    if (isfinite(e->high))
+        (void)snprintf(high, sizeof high, "%.2f", e->high);
+    if (isfinite(e->low) || isfinite(e->high))
+        (void)snprintf(text, sizeof text, "%5.2f %5s to %s", e->value, low, high);
+    else
+        (void)snprintf(text, sizeof text, "%5.2f", e->value);
+    words_left(out, text, 21);
+}
+
 static void put_growth(const struct scaling *s, FILE *out)
 {
-    (void)fprintf(out, "\n  %-16s %8s  %-16s %s\n", "GROWTH", "exponent",
-                  "95 % interval",
-                  "as a mixture, and the parts' shares at the largest size");
+    char size[HUMAN_LEN];
+    (void)fprintf(out, "\n  %-15s %-20s %-20s at %s\n", "GROWTH", "exponent, 95 %",
+                  "beyond the constant", human_count(size, (uint64_t)last_size(s)));
     for (size_t i = 0; i < s->curve_count; i++) {
         const struct curve *c = &s->curves[i];
         if (!c->has_exponent)
             continue;
-        (void)fprintf(out, "  %-16s %8.2f", c->name, c->exponent.value);
-        if (isnan(c->exponent.low))
-            (void)fprintf(out, "  %-16s ", "–");
+        (void)fprintf(out, "  %-15s ", c->name);
+        put_interval(&c->exponent, out);
+        if (c->has_beyond)
+            put_interval(&c->beyond.exponent, out);
         else
-            (void)fprintf(out, "  %6.2f to %-6.2f ", c->exponent.low, c->exponent.high);
+            words_left(out, "–", 21);
         if (c->has_mixture)
             put_mixture(c, last_size(s), out);
         (void)fputc('\n', out);
     }
 }
 
-static void put_parts(const struct scaling *s, FILE *out)
+/* Some of the points, as many as fit beside each other. */
+static void put_some_parts(const struct scaling *s, size_t from, size_t to, int columns,
+                           FILE *out)
 {
-    (void)fprintf(out, "\n  %-16s", "PARTS");
-    for (size_t i = 0; i < s->count; i++)
-        put_right(out, s->points[i].label, 12);
+    (void)fprintf(out, "\n  %-15s", "PARTS");
+    for (size_t i = from; i < to; i++)
+        put_right(out, s->points[i].label, columns);
     (void)fputc('\n', out);
     for (size_t i = PASS_COUNT; i < s->curve_count; i++) {
-        (void)fprintf(out, "  %-16s", s->curves[i].name);
-        for (size_t k = 0; k < s->count; k++) {
+        (void)fprintf(out, "  %-15s", s->curves[i].name);
+        for (size_t k = from; k < to; k++) {
             char text[HUMAN_LEN];
-            put_right(out, human_duration(text, s->curves[i].ms[k] * 1e6), 12);
+            put_right(out, human_duration(text, s->curves[i].ms[k] * 1e6), columns);
         }
         (void)fputc('\n', out);
     }
+}
+
+static void put_parts(const struct scaling *s, FILE *out)
+{
+    enum { WIDTH = 80, NAME = 17 };
+    const int columns = s->axis == AXIS_PE ? 15 : 8;
+    const size_t at_once = (WIDTH - NAME) / (size_t)(columns + 1);
+    for (size_t i = 0; i < s->count; i += at_once)
+        put_some_parts(s, i, i + at_once < s->count ? i + at_once : s->count, columns,
+                       out);
 }
 
 void scaling_title(const struct scaling *s, FILE *out)
@@ -128,12 +170,13 @@ void scaling_title(const struct scaling *s, FILE *out)
 int scaling_text(const struct scaling *s, FILE *out)
 {
     char text[HUMAN_LEN];
-    put_right(out, s->axis == AXIS_PE ? "encoding" : axis_name(s->axis), 14);
+    put_right(out, s->axis == AXIS_PE ? "encoding" : axis_name(s->axis),
+              label_columns(s));
     if (s->axis != AXIS_MATMUL)
-        (void)fprintf(out, " %10s %10s", "inference", "backward");
-    (void)fprintf(out, " %17s %8s %8s %9s %9s  %s\n",
-                  s->axis == AXIS_MATMUL ? "product" : "training step", "FLOP",
-                  "FLOP/s", "predicted", "peak", s->axis == AXIS_PE ? "" : "exponent");
+        (void)fprintf(out, " %9s %9s", "inference", "backward");
+    (void)fprintf(out, " %16s %7s %9s %9s%s\n",
+                  s->axis == AXIS_MATMUL ? "product" : "training step", "FLOP/s",
+                  "predicted", "peak", s->axis == AXIS_PE ? "" : " power");
     for (size_t i = 0; i < s->count; i++)
         put_point(s, i, out);
     if (s->axis != AXIS_PE)
@@ -177,6 +220,10 @@ static void put_curve(struct json_writer *w, const struct scaling *s,
     json_array_end(w);
     if (c->has_exponent)
         put_exponent(w, "exponent", &c->exponent);
+    if (c->has_beyond) {
+        put_exponent(w, "exponent_beyond_constant", &c->beyond.exponent);
+        put_number(w, "constant_ms", c->beyond.constant);
+    }
     json_key(w, "local_exponents");
     json_array_begin(w);
     for (size_t i = 1; i < s->count; i++) {

@@ -174,6 +174,35 @@ static void where_workers_hide_a_slow_transform_they_come_first(void **state)
     first_is(&f, "preprocessing_bound", NULL);
 }
 
+static void the_gain_is_what_the_model_of_the_loader_says(void **state)
+{
+    (void)state;
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    facts_init(&f);
+    f.v[FACT_INPUT_SHARE] = 0.8;
+    f.v[FACT_TRANSFORM_OF_SAMPLE] = 0.9;
+    f.v[FACT_SAMPLE_CPU_SHARE] = 1;
+    assert_near(judge_facts(&f, &t, "preprocessing_bound", &arena)->gain.mid,
+                0.8 * 0.9 * 0.9, 1e-9);
+    f.v[FACT_TRANSFORM_GAIN] = 0.3;
+    f.v[FACT_TRANSFORM_GAIN_LOW] = 0.1;
+    f.v[FACT_TRANSFORM_GAIN_HIGH] = 0.4;
+    const struct gain g = judge_facts(&f, &t, "preprocessing_bound", &arena)->gain;
+    assert_near(g.low, 0.1, 1e-9);
+    assert_near(g.mid, 0.3, 1e-9);
+    assert_near(g.high, 0.4, 1e-9);
+    /* Others on the machine: the range is wider, the middle stays. */
+    f.v[FACT_CORES] = 2;
+    f.v[FACT_FOREIGN_CORES] = 1;
+    const struct gain w = judge_facts(&f, &t, "preprocessing_bound", &arena)->gain;
+    assert_true(w.low < g.low && w.high > g.high && w.low >= 0 && w.high < 1);
+    assert_near(w.mid, 0.3, 1e-9);
+    arena_release(&arena);
+}
+
 static void the_reason_for_waiting_comes_before_the_waiting(void **state)
 {
     (void)state;
@@ -264,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fires_at_its_limit_and_not_below),
         cmocka_unit_test(where_workers_hide_a_slow_transform_they_come_first),
+        cmocka_unit_test(the_gain_is_what_the_model_of_the_loader_says),
         cmocka_unit_test(the_reason_for_waiting_comes_before_the_waiting),
         cmocka_unit_test(a_symptom_alone_is_low_and_names_its_cause_otherwise),
         cmocka_unit_test(the_reference_set_has_the_documents_limits),

@@ -162,6 +162,16 @@ static void computing_on_all_cores_leaves_none_for_workers(void **state)
     assert_true(with_two < 1.2);
 }
 
+/* Were cores all that counts, ten workers on two would do as well as two. */
+static void taking_turns_costs_something(void **state)
+{
+    (void)state;
+    struct pipeline p = waiting;
+    p.make_cpu_ns = p.make_ns = p.step_ns = 20e6;
+    assert_true(speedup(&p, 11) < 0.95 * speedup(&p, 2));
+    assert_true(speedup(&p, 11) > 0.8 * speedup(&p, 2));
+}
+
 static void a_faster_transform_counts_for_its_share(void **state)
 {
     (void)state;
@@ -173,6 +183,59 @@ static void a_faster_transform_counts_for_its_share(void **state)
 
 /* One batch in twenty takes twenty times as long: with little prefetch the order makes
  * the others wait, with more of it they are hidden. */
+/* One worker, 10 ms a batch, 2 ms of computing, 1 ms to take it. */
+static const struct pipeline fed = {
+    .known = true,
+    .workers = 1,
+    .prefetch = 2,
+    .cores = 4,
+    .step_ns = 10e6,
+    .make_ns = 10e6,
+    .make_cpu_ns = 10e6,
+    .compute_ns = 2e6,
+    .compute_cpu_ns = 2e6,
+    .transform_share = NAN,
+    .ship_ns = 0,
+    .receive_ns = 1e6,
+    .batch_mb = 0,
+};
+
+static void what_is_left_of_making_a_batch_bounds_the_step(void **state)
+{
+    (void)state;
+    struct settings s = whatif_now(&fed);
+    s.make_part = 0.5;
+    assert_near(whatif_predict(&fed, &s).step_ns, 5e6, 0.3e6);
+    s.make_part = 0.05; /* then the main process has its own work to do */
+    assert_near(whatif_predict(&fed, &s).step_ns, 3e6, 0.3e6);
+}
+
+static void workers_that_do_less_leave_cores_to_the_step(void **state)
+{
+    (void)state;
+    struct pipeline p = fed;
+    struct settings s = whatif_now(&p);
+    p.compute_ns = 8e6;
+    p.compute_wait_ns = 5e6;
+    s.data_free = true;
+    assert_near(whatif_predict(&p, &s).step_ns, 3e6, 0.7e6);
+    /* Without workers there was nobody of its own to wait for. */
+    p.workers = s.workers = 0;
+    p.step_ns = 18e6;
+    assert_near(whatif_predict(&p, &s).step_ns, 8e6, 0.1e6);
+}
+
+static void others_on_the_machine_widen_the_range(void **state)
+{
+    (void)state;
+    struct pipeline p = fed;
+    const struct settings s = { .workers = 4, .prefetch = 2, .transform_speed = 1 };
+    const struct forecast alone = whatif_predict(&p, &s);
+    p.foreign_cores = 2;
+    const struct forecast crowded = whatif_predict(&p, &s);
+    assert_true(crowded.high_ns / crowded.low_ns > alone.high_ns / alone.low_ns);
+}
+
 static void prefetch_hides_tails(void **state)
 {
     (void)state;
@@ -228,7 +291,11 @@ int main(void)
         cmocka_unit_test(data_for_free_leaves_the_computing),
         cmocka_unit_test(one_worker_hides_what_the_step_covers),
         cmocka_unit_test(computing_on_all_cores_leaves_none_for_workers),
+        cmocka_unit_test(taking_turns_costs_something),
         cmocka_unit_test(a_faster_transform_counts_for_its_share),
+        cmocka_unit_test(what_is_left_of_making_a_batch_bounds_the_step),
+        cmocka_unit_test(workers_that_do_less_leave_cores_to_the_step),
+        cmocka_unit_test(others_on_the_machine_widen_the_range),
         cmocka_unit_test(prefetch_hides_tails),
         cmocka_unit_test(settings_are_read_from_words),
     };

@@ -98,7 +98,7 @@ static void put(const char *name, const char *text)
 static void look(char ret[FINGERPRINT_LEN])
 {
     char *command[] = { "sh", "run.sh" };
-    assert_int_equal(fingerprint_of(command, 2, root, ret), 0);
+    assert_int_equal(fingerprint_of(command, 2, root, ret, NULL), 0);
     assert_int_equal(strlen(ret), 32);
 }
 

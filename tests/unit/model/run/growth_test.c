@@ -28,7 +28,8 @@ static struct scaling *made(enum axis axis)
         }
         p->m.best_parts[PART_MESSAGE] = 0.02 * n;
         p->m.best_parts[PART_ATTENTION] = 5e-5 * n * n; /* as much at n = 400 */
-        p->m.best_pairs_ms = 4e-5 * n * n;
+        p->m.best_inner[INNER_PAIRS] = 4e-5 * n * n;
+        p->m.best_inner[INNER_MESSAGES] = 3 + 0.001 * n; /* mostly constant */
     }
     return s;
 }
@@ -53,6 +54,21 @@ static void exponents_are_those_of_the_times(void **state)
     assert_true(step->exponent.low < step->exponent.value);
     assert_int_equal(step->local[0].points, 0);
     assert_near(curve(s, "attention")->local[2].value, 2, 1e-9);
+    free(s);
+}
+
+static void a_constant_does_not_flatten_the_exponent(void **state)
+{
+    (void)state;
+    struct scaling *s = made(AXIS_NODES);
+    growth_fit(s);
+    const struct curve *c = curve(s, "messages");
+    assert_true(c->exponent.value < 0.2);
+    assert_true(c->has_beyond);
+    assert_near(c->beyond.exponent.value, 1, 1e-3);
+    assert_near(c->beyond.constant, 3, 1e-2);
+    c = curve(s, "attention pairs");
+    assert_near(c->beyond.exponent.value, 2, 1e-3);
     free(s);
 }
 
@@ -132,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exponents_are_those_of_the_times),
+        cmocka_unit_test(a_constant_does_not_flatten_the_exponent),
         cmocka_unit_test(disturbed_repeats_do_not_bend_the_fit),
         cmocka_unit_test(attention_overtakes_messages_where_it_does),
         cmocka_unit_test(points_that_were_skipped_are_left_out),

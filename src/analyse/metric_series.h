@@ -1,0 +1,61 @@
+/* metric_series.h: the course of a run's metrics and counters (sonde_metric,
+ * sonde_counter, sonde.metric …), for the store.
+ *
+ * From the retained events. A series has at most METRIC_POINTS points: when there were
+ * more, of each four neighbours the least and the most stay, and the last of all, so that
+ * no peak is lost. A point knows the step it belongs to: how many steps had begun on its
+ * thread; where a thread has none, its number among the metric's own records, from 0.
+ *
+ * A name recorded by several processes is followed in the first of them: curves of two
+ * ranks laid into one another would be neither's. A counter gives way to a metric of its
+ * name. What was recorded before the retained events is missing, and `partial` says so.
+ */
+#ifndef SONDE_ANALYSE_METRIC_SERIES_H
+#define SONDE_ANALYSE_METRIC_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "store/run.h"
+#include "trace/reader.h"
+
+enum { METRIC_POINTS = 10000, METRIC_SERIES = 64 };
+
+struct metric_point {
+    int64_t time_ns;
+    uint64_t step;
+    unsigned lane;
+    double value; /* may be NaN or infinite: a loss that diverged */
+};
+
+struct metric_series {
+    char *name;
+    enum value_kind kind;
+    bool partial;     /* older records are no longer in the trace */
+    uint64_t records; /* that were met */
+    struct metric_point *points;
+    size_t count, cap;
+    struct metric_point last;
+    size_t process; /* it belongs to, counted from 1 */
+};
+
+struct metric_list {
+    struct metric_series items[METRIC_SERIES];
+    size_t count;
+    uint64_t left_out; /* names beyond METRIC_SERIES */
+    size_t processes;
+};
+
+/* All traces of the run. Those that cannot be read are passed over. */
+int metric_list_read(const struct run *run, struct metric_list *ret_list);
+/* One more process; then finish. */
+int metric_list_add(struct metric_list *list, const struct trace *trace);
+void metric_list_finish(struct metric_list *list);
+void metric_list_release(struct metric_list *list);
+
+/* {"loss":[[step,value],…],…}; what is no number becomes null. */
+int metric_list_write(const struct metric_list *list, struct buf *out);
+
+#endif
