@@ -10,7 +10,7 @@ import pytest
 from html_test import (
     BUILD, LIMIT_BYTES, SCREENS, WEB, browse, document, hostile_run, node, page_of, training,
 )  # fmt: skip
-from sonde_test import SOURCE, run, sonde
+from sonde_test import SOURCE, environment, run, sonde
 
 VIEWS = [
     "overview", "findings", "timeline", "flame", "distributions", "calls", "code",
@@ -91,6 +91,10 @@ def test_a_torch_program_shows_its_loader_and_what_to_change(folder):
         options=["--interval", "100ms"],
     )  # fmt: skip
     answer = made.report()
+    for width in (80, 100, 140):  # loaders, a model, Python's lines: one screen all the same
+        env = environment(COLUMNS=width, LC_ALL="C.UTF-8")
+        lines = sonde("report", made.directory, env=env).stdout.splitlines()
+        assert len(lines) <= 46 and max(map(len, lines)) <= width
     page = page_of(folder, "torch", made.directory)
     assert page.stat().st_size < LIMIT_BYTES
     views = ["overview", "findings", "loaders", "timeline", "processes"]

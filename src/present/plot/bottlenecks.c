@@ -66,7 +66,9 @@ static double put_finding(struct svg *svg, double y, const struct finding *f,
                                        .bold = true,
                                        .color = severity_color(f->severity) };
     const double room = SVG_WIDTH - SVG_MARGIN - NUMBERS - LEFT;
-    const double wide = fmax(fmin(f->stake, 1) * room, 2);
+    /* A limit that is near is no time lost: its weight is what the rules gave it. */
+    const double part = isnan(f->gain.mid) ? f->score : f->stake;
+    const double wide = fmax(fmin(part, 1) * room, 2);
     svg_text(svg, LEFT - 12, y + 14, &name, f->id);
     svg_text(svg, LEFT - 12, y + 30, &severity, severity_name(f->severity));
     svg_rect(svg, LEFT, y + 2, room, 16, "#f1f2f0");

@@ -69,6 +69,7 @@ struct halves {
     struct page before, after;
     struct buf left_out; /* what there was no room for, in words */
     enum terseness level;
+    unsigned dropped; /* bit by enum terseness: what is left out */
     bool has_operations;
 };
 
@@ -76,7 +77,7 @@ struct halves {
 static void keep_until(struct halves *h, struct page *page, size_t mark,
                        enum terseness until, const char *name)
 {
-    if (h->level < until || page->out.len == mark)
+    if (!(h->dropped & 1U << until) || page->out.len == mark)
         return;
     buf_truncate(&page->out, mark);
     buf_printf(&h->left_out, "%s%s", h->left_out.len ? ", " : "", name);
@@ -165,12 +166,14 @@ static void print_after(struct halves *h, const struct report *r,
 }
 
 static void halves_print(struct halves *h, const struct report *r,
-                         const struct report_style *style, enum terseness level)
+                         const struct report_style *style, enum terseness level,
+                         unsigned dropped)
 {
     const struct limits *limits = limits_of(style, level);
     const int width = clamp_width(style->width);
     *h = (struct halves){ .left_out = BUF_INIT,
                           .level = level,
+                          .dropped = dropped,
                           .has_operations = r->ops.order_count > 0 };
     page_init(&h->before, width, style->color, style->unicode);
     page_init(&h->after, width, style->color, style->unicode);
@@ -209,17 +212,48 @@ static size_t halves_room(const struct halves *h)
     return used < SCREEN_LINES ? SCREEN_LINES - used : 0;
 }
 
+/* The first level that fits, and all it leaves out. */
+static enum terseness find_level(const struct report *r,
+                                 const struct report_style *style)
+{
+    int level = SAY_ALL;
+    for (bool fits = style->full; !fits && level < NEVER - 1; level += !fits) {
+        struct halves h;
+        halves_print(&h, r, style, (enum terseness)level, (2U << level) - 1);
+        fits = halves_fit(&h);
+        halves_release(&h);
+    }
+    return (enum terseness)level;
+}
+
+/* What was left out before something longer may have room after it: the more important
+ * comes back first. */
+static unsigned take_back(const struct report *r, const struct report_style *style,
+                          enum terseness level, unsigned dropped)
+{
+    const bool functions = limits_of(style, level)->functions > 0;
+    for (int part = level; part > SAY_LESS; part--) {
+        struct halves h;
+        if (!functions && (part == NO_NATIVE || part == NO_FUNCTIONS))
+            continue; /* a table of none */
+        halves_print(&h, r, style, level, dropped & ~(1U << part));
+        if (halves_fit(&h))
+            dropped &= ~(1U << part);
+        halves_release(&h);
+    }
+    return dropped;
+}
+
 int report_text(const struct report *report, const struct report_style *style,
                 FILE *out)
 {
     struct halves h;
     int rc = 0;
-    halves_print(&h, report, style, SAY_ALL);
-    for (int level = SAY_LESS; !style->full && !halves_fit(&h) && level < NEVER;
-         level++) {
-        halves_release(&h);
-        halves_print(&h, report, style, (enum terseness)level);
-    }
+    const enum terseness level = find_level(report, style);
+    const unsigned dropped = level == SAY_ALL
+                                 ? 0
+                                 : take_back(report, style, level, (2U << level) - 1);
+    halves_print(&h, report, style, level, dropped);
     if (style->full || h.level < NO_OPERATIONS)
         rc = section_operations(&h.before, report, style,
                                 style->full ? 0 : halves_room(&h));
