@@ -94,12 +94,16 @@ static double median_of_times(const struct loader_times *t)
 
 /* To take a batch the main process asks its worker for the memory it is in, and a worker
  * that computes answers late: that is waiting, not the work of taking it. */
-static double own_receive(const struct loader *l)
+static double usual_receive(const struct loader *l)
 {
     const double mb = batch_mb(l);
-    const double most = 1.5e6 + 1.2e6 * (isnan(mb) ? 0 : mb);
+    return 1.5e6 + 1.2e6 * (isnan(mb) ? 0 : mb);
+}
+
+static double own_receive(const struct loader *l)
+{
     const double median = median_of_times(&l->receive);
-    return isnan(mb) ? median : at_most(median, most);
+    return isnan(batch_mb(l)) ? median : at_most(median, usual_receive(l));
 }
 
 static void fill_pipeline(const struct report *r, const struct loader *l,
@@ -303,6 +307,31 @@ static void set_samples(const struct report *r, const struct loader *l, struct f
                                          : transform;
 }
 
+static bool workers_are_busy(const struct loader *l)
+{
+    double busy = 0, alive = 0;
+    for (size_t i = 0; i < l->worker_count; i++) {
+        busy += l->workers[i].busy_s;
+        alive += l->workers[i].alive_s;
+    }
+    return busy > 0.5 * alive;
+}
+
+/* Share of batches that were there but could not be taken yet: their worker was making
+ * the next and did not answer. A process that has to wait for a core takes longer without
+ * that, and workers that have nothing to do answer as soon as they have one. */
+static double late_share(const struct report *r, const struct loader *l)
+{
+    enum { POINTS = 100 };
+    const double most = usual_receive(l) * wants_cpu(r, l->pid);
+    int late = 0;
+    if (l->receive.d.count < 20 || isnan(batch_mb(l)) || !workers_are_busy(l))
+        return 0;
+    for (int i = 0; i < POINTS; i++)
+        late += distribution_quantile(&l->receive.d, (i + 0.5) / POINTS) > most;
+    return (double)late / POINTS;
+}
+
 /* ---- Workers --------------------------------------------------------------------------- */
 
 /* What a worker got of its own beyond its first quarter of life: until then it warms up. */
@@ -415,7 +444,7 @@ void facts_of_loader(struct report *r, struct facts *f)
     if (l->batch_bytes.count)
         f->v[FACT_BATCH_MB] = l->batch_bytes.mean / MIB;
     if (l->num_workers > 0)
-        f->v[FACT_QUEUE_EMPTY_SHARE] = 1 - l->ready_share;
+        f->v[FACT_QUEUE_EMPTY_SHARE] = 1 - l->ready_share * (1 - late_share(r, l));
     set_samples(r, l, f);
     r->transforms_unknown = l->transform_count == 0;
     set_workers(r, l, f);

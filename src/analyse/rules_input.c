@@ -1,4 +1,6 @@
 /* rules_input.c: rules about how data reach the step. */
+#include <stdio.h>
+
 #include "analyse/rules.h"
 
 /* Share of step time that goes into input; when nobody recorded steps, all of it. */
@@ -207,6 +209,13 @@ static bool judge_transfer(const struct rule_case *c, struct draft *d)
     return true;
 }
 
+/* 6421, 52, 3.25: as people write them. */
+static const char *count_text(double value, char ret_text[24])
+{
+    (void)snprintf(ret_text, 24, value >= 100 ? "%.0f" : "%.3g", value);
+    return ret_text;
+}
+
 /* ---- metadata_bound, small_reads -------------------------------------------------------- */
 
 static bool judge_metadata(const struct rule_case *c, struct draft *d)
@@ -222,7 +231,8 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
                "Opening files takes %.0f %% of the time to load, reading them %.0f %%",
                100 * fmin(opens, 1), 100 * fmin(FACT_OF(c, READ_SHARE), 1));
     if (fact_known(c->f, FACT_OPENS_PER_STEP))
-        buf_printf(&d->text, ": %.3g files a step", FACT_OF(c, OPENS_PER_STEP));
+        buf_printf(&d->text, ": %s files a step",
+                   count_text(FACT_OF(c, OPENS_PER_STEP), (char[24]){ 0 }));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, READ);
     buf_puts(&d->advice, "Put the many small files");
@@ -255,9 +265,10 @@ static bool judge_small_reads(const struct rule_case *c, struct draft *d)
     gain_of_larger_reads(c, d, fmin(reads, 1));
     d->stake = rule_of_run(c, input_share(c) * fmin(fmax(reads, 0.5), 1));
     buf_printf(&d->text,
-               "%.0f %% of reads move less than 4 KiB, %.3g calls a step; they take "
+               "%.0f %% of reads move less than 4 KiB, %s calls a step; they take "
                "%.0f %% of the time to load.",
-               100 * small, FACT_OF(c, READS_PER_STEP), 100 * fmin(reads, 1));
+               100 * small, count_text(FACT_OF(c, READS_PER_STEP), (char[24]){ 0 }),
+               100 * fmin(reads, 1));
     d->place = PLACE_OF(c, READ);
     buf_puts(&d->advice, "Read larger pieces");
     put_place(&d->advice, " of ", PLACE_OF(c, READ));
