@@ -75,7 +75,10 @@ static void put_memory(struct flow *flow, const struct report *r)
         put_mib(&b, total->last);
         buf_puts(&b, limit ? " allowed" : "");
     }
-    flow_put(flow, "RAM peak %s%s", b.data, trend(used));
+    /* Added up over processes, RSS counts what they share in each of them. */
+    const bool shared = strcmp(used->metric, "rss") == 0 && peak < used->max &&
+                        r->monitors.process_count > 1;
+    flow_put(flow, "RAM %s %s%s", shared ? "up to" : "peak", b.data, trend(used));
     buf_release(&b);
 }
 
