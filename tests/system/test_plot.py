@@ -40,6 +40,8 @@ def test_each_kind_is_a_picture_of_the_run(runs):
     for kind in KINDS:
         root, words = picture(runs[1], "--kind", kind)
         assert any(answer["run"]["id"] in w for w in words)
+        if kind == "bottlenecks" and not answer["bottlenecks"]:
+            continue  # it says so, and that is all
         assert len(list(root.iter())) > 8
 
 
