@@ -51,7 +51,7 @@ int model_text(const struct model_answer *a, FILE *out)
     (void)fprintf(out, "%s · ", a->zoo ? a->zoo->title : a->name);
     if (a->config)
         sizes_text(a->config, out);
-    else
+    else if (a->zoo)
         (void)fputs(a->zoo->input, out);
     (void)fputs("\n\n", out);
     if (a->note)

@@ -8,7 +8,7 @@
 #include "present/plot/plot.h"
 #include "present/plot/svg.h"
 
-enum { LINES = 6, LEFT = 96, TALL = 330 };
+enum { LINES = 6, LEFT = 96, TALL = 330, TICKS = 64 };
 
 /* "rss" of the run, "rss/PID", and cards. */
 static bool belongs(const struct report_series *s)
@@ -31,7 +31,7 @@ static size_t choose(const struct report *r, const struct report_series *lines[L
             continue;
         if (count < LINES)
             count++;
-        memmove(&lines[at + 1], &lines[at], (count - 1 - at) * sizeof(lines[0]));
+        memmove(&lines[at + 1], &lines[at], (count - 1 - at) * sizeof *lines);
         lines[at] = s;
     }
     return count;
@@ -76,13 +76,14 @@ static void draw_axes(struct svg *svg, const struct frame *f)
                                            .color = SVG_SOFT,
                                            .anchor = SVG_MIDDLE };
     char text[HUMAN_LEN];
-    for (double b = 0; b <= f->most; b += memory_step(f->most)) {
+    const double bytes = memory_step(f->most), step = svg_tick_step(f->end_s, 9);
+    for (int i = 0; i < TICKS && i * bytes <= f->most; i++) {
+        const double b = i * bytes;
         svg_line(svg, f->left, y_of(f, b), f->right, y_of(f, b), SVG_LINE, 1);
         svg_text(svg, f->left - 8, y_of(f, b) + 4, &left, human_bytes(text, b));
     }
-    const double step = svg_tick_step(f->end_s, 9);
-    for (double t = 0; t <= f->end_s * 1.0001; t += step)
-        svg_textf(svg, x_of(f, t), f->bottom + 18, &below, "%.4g s", t);
+    for (int i = 0; i < TICKS && i * step <= f->end_s * 1.0001; i++)
+        svg_textf(svg, x_of(f, i * step), f->bottom + 18, &below, "%.4g s", i * step);
 }
 
 static void draw_series(struct svg *svg, const struct frame *f,
