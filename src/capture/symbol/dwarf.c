@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "capture/symbol/symtab.h"
 
 enum {
     MAX_NESTING = 64,    /* entries around one another */
@@ -33,7 +34,9 @@ struct dwarf {
     Dwfl_Module *module;
     GElf_Addr bias;
     bool has_dwarf, has_symbols;
-    time_t started_s; /* of CPU time */
+    bool has_table;      /* the next has been built, or cannot be */
+    struct symtab table; /* most modules are asked for lines alone, or not at all */
+    time_t started_s;    /* of CPU time */
     struct arena texts;
 };
 
@@ -84,6 +87,7 @@ void dwarf_close(struct dwarf *d)
 {
     if (!d)
         return;
+    symtab_release(&d->table);
     if (d->dwfl)
         dwfl_end(d->dwfl);
     arena_release(&d->texts);
@@ -245,11 +249,11 @@ static unsigned find_in_dwarf(struct dwarf *d, Dwarf_Addr address,
 
 static const char *symbol_name_at(struct dwarf *d, Dwarf_Addr address)
 {
-    GElf_Off offset;
-    GElf_Sym symbol;
-    const char *name = dwfl_module_addrinfo(d->module, address, &offset, &symbol, NULL,
-                                            NULL, NULL);
-    return name ? name : "";
+    if (!d->has_table)
+        (void)symtab_build(d->module,
+                           &d->table); /* without memory there are no names */
+    d->has_table = true;
+    return symtab_name_at(&d->table, address);
 }
 
 unsigned dwarf_find(struct dwarf *d, uint64_t address, struct symbol_frame *frames,
