@@ -1,6 +1,6 @@
 # truth: oversubscribed
 # about: the number of threads was copied from a large machine: sixteen of them share two cores, and every operator ends with all of them meeting
-# cure: --threads 2
+# cure: --threads 1
 # needs: torch openblas
 import argparse
 
