@@ -306,8 +306,10 @@ void flow_begin(struct flow *flow, struct page *page, const char *label)
 {
     *flow = (struct flow){ .page = page };
     if (label) {
+        const size_t taken = text_columns(label) + 2; /* with a blank on either side */
         put_label(page, label, BOLD);
-        flow->indent = flow->at = LABEL_COLUMNS;
+        flow->indent = LABEL_COLUMNS;
+        flow->at = taken > LABEL_COLUMNS ? taken : LABEL_COLUMNS;
     } else {
         flow->indent = 2;
     }
