@@ -24,6 +24,7 @@
 #include "base/redact.h"
 #include "cli/cli.h"
 #include "cli/gate_out.h"
+#include "cli/gatesamples.h"
 #include "cli/gitref.h"
 #include "cli/keep.h"
 #include "cli/leftovers.h"
@@ -34,10 +35,9 @@
 #include "cli/sharedtree.h"
 #include "store/baselinefile.h"
 #include "store/fingerprint.h"
-#include "store/jread.h"
 #include "store/list.h"
 
-enum { MOST = 64, STORED_RUNS = 20, BASELINE_MOST = 4 << 20 };
+enum { MOST = GATE_SAMPLES_MOST, STORED_RUNS = 20, BASELINE_MOST = 4 << 20 };
 
 struct check_options {
     const char *baseline, *threshold, *build, *output, *samples;
@@ -581,84 +581,36 @@ static int run_check(struct check *c)
 
 /* ---- Numbers that are there already ------------------------------------------------- */
 
-static bool take_numbers(struct jread *r, double *values, size_t *ret_count)
+static int report_samples(struct check *c, const struct gate_samples *s)
 {
-    size_t n = 0;
-    if (jread_next(r) != JREAD_ARRAY_BEGIN)
-        return false;
-    while (jread_next(r) == JREAD_INT || r->token == JREAD_FLOAT) {
-        if (n == MOST)
-            return false;
-        values[n++] = r->number;
-    }
-    *ret_count = n;
-    return r->token == JREAD_ARRAY_END;
-}
-
-static bool take_sample_metric(struct check *c, struct jread *r)
-{
-    const size_t i = c->measuring.count;
-    size_t len;
-    if (i == GATE_METRICS)
-        return false;
-    const char *name = jread_text(r, &c->arena, &len);
-    struct gate_metric m = {
-        .name = name, .baseline = c->base[i], .now = c->now[i], .threshold = 0.2
-    };
-    if (!name || jread_next(r) != JREAD_OBJECT_BEGIN)
-        return false;
-    while (jread_next(r) == JREAD_KEY) {
-        bool good = true;
-        if (jread_is(r, "baseline"))
-            good = take_numbers(r, c->base[i], &m.baseline_count);
-        else if (jread_is(r, "now"))
-            good = take_numbers(r, c->now[i], &m.now_count);
-        else if (jread_is(r, "threshold"))
-            good = jread_next(r) >= JREAD_INT && r->token <= JREAD_FLOAT &&
-                   (m.threshold = r->number) >= 0;
-        else if (jread_is(r, "paired"))
-            m.paired = jread_next(r) == JREAD_TRUE;
-        else if (jread_is(r, "more_is_better"))
-            m.more_is_better = jread_next(r) == JREAD_TRUE;
-        else
-            return false;
-        if (!good)
-            return false;
-    }
-    c->metrics[i] = m;
-    c->measuring.count++;
-    c->pairs = m.now_count;
-    return r->token == JREAD_OBJECT_END &&
-           (!m.paired || m.baseline_count == m.now_count);
+    memcpy(c->metrics, s->metrics, sizeof c->metrics);
+    c->measuring.count = s->count;
+    c->pairs = s->metrics[s->count - 1].now_count;
+    c->way = STORED;
+    c->started_ns = moment_ns(CLOCK_MONOTONIC);
+    gate_judge(c->metrics, c->measuring.count, -1, c->results);
+    buf_puts(&c->title, "given samples");
+    return report(c, c->metrics[0].paired);
 }
 
 static int judge_samples(struct check *c)
 {
     struct buf text = BUF_INIT;
-    struct jread r;
+    struct gate_samples *s = calloc(1, sizeof *s);
     const bool standard = strcmp(c->options->samples, "-") == 0;
-    const int rc = file_read_all(standard ? "/dev/stdin" : c->options->samples,
-                                 BASELINE_MOST, &text);
-    bool good = rc == 0;
-    jread_init(&r, text.data, text.len);
-    good = good && jread_next(&r) == JREAD_OBJECT_BEGIN;
-    while (good && jread_next(&r) == JREAD_KEY)
-        good = take_sample_metric(c, &r);
-    good = good && r.token == JREAD_OBJECT_END && c->measuring.count > 0;
+    const int rc = s ? file_read_all(standard ? "/dev/stdin" : c->options->samples,
+                                     BASELINE_MOST, &text)
+                     : -ENOMEM;
     int status = CLI_FAILED;
-    c->started_ns = moment_ns(CLOCK_MONOTONIC);
-    if (!good)
-        cli_error("--samples: %s",
-                  rc < 0 ? error_text(rc)
-                         : "wants {\"NAME\": {\"baseline\": [numbers], \"now\": "
-                           "[numbers], \"paired\": false, \"threshold\": 0.2}, …}");
-    else {
-        c->way = STORED;
-        gate_judge(c->metrics, c->measuring.count, -1, c->results);
-        buf_puts(&c->title, "given samples");
-        status = report(c, c->metrics[0].paired);
-    }
+    if (rc < 0)
+        cli_error("--samples: %s", error_text(rc));
+    else if (!gate_samples_parse(text.data, text.len, &c->arena, s))
+        cli_error("--samples: wants {\"NAME\": {\"baseline\": [numbers], \"now\": "
+                  "[numbers], \"paired\": false, \"threshold\": 0.2}, …}");
+    else
+        status = report_samples(c, s);
     buf_release(&text);
+    free(s);
     return status;
 }
 

@@ -6,8 +6,7 @@
 
 #include "num/student.h"
 
-/* Different sizes: repeats at one size say nothing about the slope. */
-static size_t sizes(const double *x, size_t n)
+size_t loglog_sizes(const double *x, size_t n)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
@@ -28,7 +27,7 @@ int loglog_fit(const double *x, const double *y, size_t n, struct exponent *ret)
         mean_x += log(x[i]) / (double)n;
         mean_y += log(y[i]) / (double)n;
     }
-    const size_t points = sizes(x, n);
+    const size_t points = loglog_sizes(x, n);
     if (points < 2)
         return -EINVAL;
     for (size_t i = 0; i < n; i++) {

@@ -18,5 +18,7 @@ struct exponent {
 /* `y[i]` was measured at `x[i] > 0`; a size may stand there several times. −EINVAL for
  * fewer than two different sizes or values that are not positive. */
 int loglog_fit(const double *x, const double *y, size_t n, struct exponent *ret);
+/* Different sizes: repeats at one size say nothing about the slope. */
+size_t loglog_sizes(const double *x, size_t n);
 
 #endif

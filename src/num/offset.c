@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "num/loglog.h"
 #include "num/nnls.h"
 #include "num/student.h"
 
@@ -79,23 +80,11 @@ static double border(const struct points *s, double p, double direction, double 
     return (inside + outside) / 2;
 }
 
-static size_t different(const double *x, size_t n)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t before = 0;
-        while (before < i && x[before] != x[i])
-            before++;
-        count += before == i;
-    }
-    return count;
-}
-
 int offset_fit(const double *x, const double *y, size_t n, struct offset_power *ret)
 {
     struct points s = { x, y, n, 0 };
     double ab[2];
-    if (n > POINTS_MAX || different(x, n) < 3)
+    if (n > POINTS_MAX || loglog_sizes(x, n) < 3)
         return -EINVAL;
     for (size_t i = 0; i < n; i++) {
         if (!(x[i] > 0 && y[i] > 0 && isfinite(x[i]) && isfinite(y[i])))
