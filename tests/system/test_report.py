@@ -24,6 +24,7 @@ from sonde_test import (
     report,
     sonde,
     traces,
+    workload,
 )
 
 HOSTILE = ["=cmd|'/C calc'!A0", "\x1b]0;owned\x07\x1b[2J", 'quote"comma,newline\n']
@@ -560,3 +561,14 @@ def test_rubbish_in_the_directory_does_no_harm(store, tmp_path):
     notes = " ".join(answer["notes"])
     assert "run.json" in notes and "control.sonde" in notes and "1-2-3.sonde" in notes
     assert answer["summary"]["unreadable_traces"] == 1
+
+
+# ---- The same whenever it is made -----------------------------------------------------
+
+
+def test_a_run_has_one_report(tmp_path):
+    """The rate of the clock is the run's: the present must not move the last digits."""
+    sonde("run", "-q", "-o", tmp_path / "run", "--", workload("known_times"))
+    made = [sonde("report", tmp_path / "run", "--json").stdout for _ in range(4)]
+    assert json.loads(made[0])["run"]["duration_s"] > 0.5
+    assert len(set(made)) == 1
