@@ -188,7 +188,7 @@ def wait_for_child(directory, patience=20):
     raise AssertionError("the program did not start")
 
 
-def wait_for_file(path, patience=30):
+def wait_for_file(path, patience=100):
     end = time.monotonic() + patience
     while time.monotonic() < end:
         if path.exists() and path.stat().st_size:
@@ -220,7 +220,9 @@ def test_a_hang_leaves_the_stacks_and_kills_nothing(tmp_path, how, words):
 
 
 def test_a_hang_that_ends_by_itself_is_a_note(tmp_path):
-    done, answer = die(tmp_path / "run", "resume", 3, options=["--hang", "1s"])
+    # Until it was noticed: on a busy machine steps are long, and so is what is too long.
+    until = tmp_path / "run/hang-1.txt"
+    done, answer = die(tmp_path / "run", "resume", until, options=["--hang", "1s"])
     assert done.returncode == 0
     assert answer["run"]["exit"]["cause"] == "ok"
     notes = run_json(tmp_path / "run")["notes"]
