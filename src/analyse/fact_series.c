@@ -41,6 +41,12 @@ double steady_mean(const struct report *r, const char *metric, const char *subje
     return n >= 3 ? sum / (double)n : s->avg;
 }
 
+double steady_cores_busy(const struct report *r)
+{
+    const double allowed = steady_mean(r, "cpu_allowed", "");
+    return (isnan(allowed) ? steady_mean(r, "cpu_system", "") : allowed) / 100;
+}
+
 /* Medians of quarters: one odd sample must not decide. */
 static double quarter(const double *y, size_t n, size_t number)
 {

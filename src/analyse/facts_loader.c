@@ -61,9 +61,9 @@ static double transform_of(const struct loader *l)
 
 static double foreign_cores(const struct report *r)
 {
-    const double all = steady_mean(r, "cpu_system", "");
-    const double own = steady_mean(r, "cpu", "");
-    return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0) / 100;
+    const double all = steady_cores_busy(r);
+    const double own = steady_mean(r, "cpu", "") / 100;
+    return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0);
 }
 
 /* Of a wall time of the main thread: waiting for a core while the workers had it. Others
