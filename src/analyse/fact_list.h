@@ -5,6 +5,7 @@
 
 /* ---- Time of the run, main thread (account.h) ---- */
 FACT(RUN_S, "duration", "s", "launcher")
+FACT(LOOP_S, "loop", "s", "zones, first step to last")
 FACT(STEPS, "steps", "1", "zones")
 FACT(STEP_MS, "step_p50", "ms", "zones, steady steps")
 FACT(STEP_P99_MS, "step_p99", "ms", "zones, steady steps")
@@ -75,6 +76,7 @@ FACT(COLLATE_GAIN_HIGH, "gain_from_plain_collate_high", "share", "what-if model"
 FACT(WORKERS_BEST, "best_workers", "1", "what-if model")
 FACT(FEWER_WORKERS_LOSS, "loss_with_half_the_workers", "share", "what-if model")
 FACT(WORKER_START_S, "worker_start", "s", "loader")
+FACT(FIRST_WAIT_S, "wait_for_first_batch", "s", "loader, workers started")
 
 /* ---- Processors ---- */
 FACT(CORES, "cores", "1", "machine")

@@ -370,28 +370,42 @@ static void set_workers(struct report *r, const struct loader *l, struct facts *
     r->readers_ns = busy * 1e9;
 }
 
-/* The first batch of an epoch waits for the workers to start. */
+/* Starting processes also slows what runs beside it, and their ends the program notices
+ * late: the steps at changes of epochs and the pauses between steps tell it all, but
+ * they may hold other work of the epoch. Of that no more than so many times as much as
+ * was seen in the loader itself. */
+static double lost_at_changes(const struct step_account *a, double in_loader_s)
+{
+    const double most = 1.5 * in_loader_s;
+    const double lost = (a->between_idle_ns + a->epoch_ns) / 1e9;
+    return a->known && lost > in_loader_s ? fmin(lost, most) : in_loader_s;
+}
+
+/* The first batch of an epoch waits for the workers to start, and workers that are not kept
+ * are ended behind its last. What the first start and the last end take is no change. */
 static void set_epochs(const struct report *r, const struct loader *l, struct facts *f)
 {
     const double usual = l->fetch.d.count ? l->fetch.d.mean / 1e9 : 0;
+    const bool anew = l->num_workers > 0 && !l->persistent_workers;
     double all = 0, changes = 0;
-    /* Workers that are not kept are also ended between two epochs. */
-    if (l->num_workers > 0 && !l->persistent_workers && l->epochs > 1)
-        changes = r->account.between_idle_ns / 1e9;
     for (size_t i = 0; i < l->epoch_count; i++) {
         const double lost = l->epoch_list[i].first_batch_s - usual;
-        if (!(lost > 0))
-            continue;
-        all += lost;
-        changes += i > 0 ? lost : 0;
+        const double ending = l->epoch_list[i].end_s;
+        all += lost > 0 ? lost : 0;
+        changes += i > 0 && lost > 0 ? lost : 0;
+        changes += anew && i + 1 < l->epoch_count && ending > 0 ? ending : 0;
     }
     const double loop_s = account_loop_ns(&r->account) / 1e9;
     const double wall_s = loop_s > 0 ? loop_s : report_duration_s(r);
     f->v[FACT_EPOCHS] = (double)l->epochs;
     if (l->num_workers > 0)
         f->v[FACT_WORKER_START_S] = all;
+    if (l->num_workers > 0 && l->epoch_count)
+        f->v[FACT_FIRST_WAIT_S] = fmax(l->epoch_list[0].first_batch_s -
+                                           l->epoch_list[0].iter_s - usual,
+                                       0);
     if (wall_s > 0 && l->epoch_count >= 2)
-        f->v[FACT_EPOCH_SHARE] = changes / wall_s;
+        f->v[FACT_EPOCH_SHARE] = fmin(lost_at_changes(&r->account, changes) / wall_s, 1);
 }
 
 /* ---- All of it --------------------------------------------------------------------------- */

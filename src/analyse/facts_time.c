@@ -111,6 +111,7 @@ void facts_of_time(struct report *r, struct facts *f)
 {
     const struct step_account *a = &r->account;
     f->v[FACT_RUN_S] = report_duration_s(r);
+    f->v[FACT_LOOP_S] = account_loop_ns(&r->account) / 1e9;
     if (a->known && a->steps >= LEAST_STEPS) {
         set_parts(f, a);
         set_steps(f, a);

@@ -142,6 +142,14 @@ static struct gain widened(const struct facts *f, struct gain g)
     return g;
 }
 
+/* Nothing saves more than there is, whatever measured parts add up to. */
+static struct gain within_all(struct gain g)
+{
+    if (isnan(g.mid))
+        return g;
+    return (struct gain){ fmin(g.low, 0.999), fmin(g.mid, 0.999), fmin(g.high, 0.999) };
+}
+
 static void add_finding(struct engine *e, const struct rule *rule,
                         const struct draft *draft)
 {
@@ -154,7 +162,7 @@ static void add_finding(struct engine *e, const struct rule *rule,
         .description = keep(e, &draft->text),
         .recommendation = keep(e, &draft->advice),
         .place = draft->place,
-        .gain = widened(e->c->f, draft->gain),
+        .gain = widened(e->c->f, within_all(draft->gain)),
         .past_error = NAN,
     };
     n.score = n.stake;

@@ -328,7 +328,8 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     const double loss = FACT_OF(c, FEWER_WORKERS_LOSS);
     /* Starting them again in every epoch is not a matter of how many they are. */
     const double again = FACT_OF(c, EPOCH_SHARE);
-    const double start = FACT_OF(c, WORKER_START_S) / FACT_OF(c, RUN_S) -
+    const double of = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
+    const double start = FACT_OF(c, WORKER_START_S) / (FACT_OF(c, WORKER_START_S) + of) -
                          (isnan(again) ? 0 : again);
     const double memory = FACT_OF(c, WORKER_PRIVATE_MB) / FACT_OF(c, MEMORY_LIMIT_MB);
     const double best = FACT_OF(c, WORKERS_BEST);
@@ -340,11 +341,13 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     if (!(at_stake >= c->t->epoch_stall))
         return false;
     d->stake = fmin(at_stake, 1);
-    const double saved = fmax(fmax(-loss, 0), isnan(start) ? 0 : start);
-    d->gain = (struct gain){ 0.5 * saved, saved, fmin(1.5 * saved, 1) };
+    /* Most of the start is over when the first step begins. */
+    const double first = FACT_OF(c, FIRST_WAIT_S) / of;
+    const double saved = fmax(-loss, 0) + (isnan(first) ? 0 : first);
+    d->gain = (struct gain){ 0.5 * saved, saved, fmin(fmax(1.5 * saved, start), 1) };
     buf_printf(&d->text, "%.0f workers; %.0f would be as fast", workers, best);
     if (start > 0.02)
-        buf_printf(&d->text, ", and starting them took %.0f %% of the run",
+        buf_printf(&d->text, ", and starting them took %.0f %% of the loop",
                    100 * start);
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, LOADER);

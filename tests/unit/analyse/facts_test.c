@@ -18,6 +18,7 @@ static void what_nobody_measured_is_unknown(void **state)
     (void)state;
     static const enum fact known[] = {
         FACT_RUN_S,
+        FACT_LOOP_S,
         FACT_STEPS,
         FACT_STEP_MS,
         FACT_STEP_P99_MS,

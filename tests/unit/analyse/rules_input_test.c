@@ -80,7 +80,7 @@ static const struct rule_row rows[] = {
       { { FACT_WORKERS, 16 },
         { FACT_WORKERS_BEST, 4 },
         { FACT_FEWER_WORKERS_LOSS, 0 },
-        { FACT_RUN_S, 100 } },
+        { FACT_LOOP_S, 95 } },
       FACT_WORKER_START_S,
       5,
       4.9 },
