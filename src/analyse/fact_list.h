@@ -55,6 +55,8 @@ FACT(COLLATE_OF_BATCH, "collate_of_batch", "share", "loader")
 FACT(TRANSFORM_OF_SAMPLE, "transform_of_sample", "share", "loader")
 FACT(QUEUE_EMPTY_SHARE, "queue_empty_share", "share", "loader")
 FACT(WORKER_BUSY_SHARE, "worker_busy_share", "share", "loader")
+FACT(CROWDED_SHARE, "cores_taken_by_workers", "share",
+     "loader and monitors, no core idle")
 FACT(PADDING_SHARE, "padding_share", "share",
      "loader, batches before and after collate")
 FACT(WORKERS_GAIN, "gain_from_workers", "share", "what-if model")

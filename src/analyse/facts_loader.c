@@ -401,11 +401,22 @@ static void set_epochs(const struct report *r, const struct loader *l, struct fa
     if (l->num_workers > 0)
         f->v[FACT_WORKER_START_S] = all;
     if (l->num_workers > 0 && l->epoch_count)
-        f->v[FACT_FIRST_WAIT_S] = fmax(l->epoch_list[0].first_batch_s -
-                                           l->epoch_list[0].iter_s - usual,
-                                       0);
+        f->v[FACT_FIRST_WAIT_S] = fmax(
+            l->epoch_list[0].first_batch_s - l->epoch_list[0].iter_s - usual, 0);
     if (wall_s > 0 && l->epoch_count >= 2)
-        f->v[FACT_EPOCH_SHARE] = fmin(lost_at_changes(&r->account, changes) / wall_s, 1);
+        f->v[FACT_EPOCH_SHARE] = fmin(lost_at_changes(&r->account, changes) / wall_s,
+                                      1);
+}
+
+/* Batches may be there in time and still cost: where no core is idle, what workers compute
+ * the step has to wait for. Share of all cores' time. */
+static void set_crowding(const struct report *r, const struct pipeline *p,
+                         struct facts *f)
+{
+    const double busy = steady_cores_busy(r) / p->cores;
+    if (p->known && p->workers > 0 && busy >= 0)
+        f->v[FACT_CROWDED_SHARE] =
+            busy >= 0.9 ? at_most(p->make_cpu_ns / (p->cores * p->step_ns), 1) : 0;
 }
 
 /* ---- All of it --------------------------------------------------------------------------- */
@@ -465,5 +476,6 @@ void facts_of_loader(struct report *r, struct facts *f)
     set_epochs(r, l, f);
     set_places(r, l, f);
     fill_pipeline(r, l, &p);
+    set_crowding(r, &p, f);
     set_model(&p, f);
 }

@@ -34,6 +34,25 @@ static bool waits(const struct rule_case *c)
     return (isnan(share) || share >= c->t->data_wait) && !workers_keep_up(c);
 }
 
+/* Batches come in time, but the cores that make them are those the step wants. */
+static bool crowds(const struct rule_case *c)
+{
+    return FACT_OF(c, CROWDED_SHARE) >= c->t->crowded;
+}
+
+/* Share of a step that its batch costs: by waiting, or by taking the cores. */
+static double burden(const struct rule_case *c)
+{
+    const double wait = FACT_OF(c, INPUT_SHARE);
+    return crowds(c) ? fmax(wait, FACT_OF(c, CROWDED_SHARE)) : wait;
+}
+
+/* Nothing is to be had from cheaper batches. */
+static bool is_hidden(const struct rule_case *c)
+{
+    return workers_keep_up(c) && !crowds(c);
+}
+
 /* The what-if's answer where the loader was recorded: three facts from `mid` on. */
 static void gain_of_model(const struct rule_case *c, struct draft *d, enum fact mid)
 {
@@ -131,14 +150,14 @@ static double transform_share(const struct rule_case *c)
 
 static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
 {
-    const double share = FACT_OF(c, INPUT_SHARE);
+    const double share = burden(c);
     const double transform = transform_share(c);
     const bool absolute = FACT_OF(c, SAMPLE_MS) >= c->t->sample_ms;
     const double cpu = FACT_OF(c, SAMPLE_CPU_SHARE);
     if (!absolute && (!(share >= c->t->data_wait) || !(transform >= c->t->transform)))
         return false;
     /* A transform that waits is slow storage, whatever it is called. */
-    if ((cpu < 0.5 || workers_keep_up(c)) && !absolute)
+    if ((cpu < 0.5 || is_hidden(c)) && !absolute)
         return false;
     const double part = share * (isnan(transform) ? 1 : fmin(transform, 1));
     draft_time(c, d, part, 0.5, 0.9, 1);
@@ -167,11 +186,11 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
 
 static bool judge_collate(const struct rule_case *c, struct draft *d)
 {
-    const double share = FACT_OF(c, INPUT_SHARE);
+    const double share = burden(c);
     const double of_step = FACT_OF(c, COLLATE_SHARE);
     const double direct = share > 0 ? of_step / share : NAN;
     const double part = fmax(FACT_OF(c, COLLATE_OF_BATCH), direct);
-    if (!(share >= c->t->data_wait) || !(part >= c->t->collate) || workers_keep_up(c))
+    if (!(share >= c->t->data_wait) || !(part >= c->t->collate) || is_hidden(c))
         return false;
     draft_time(c, d, share * fmin(part, 1), 0.4, 0.8, 1);
     gain_of_model(c, d, FACT_COLLATE_GAIN);
@@ -329,7 +348,8 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     /* Starting them again in every epoch is not a matter of how many they are. */
     const double again = FACT_OF(c, EPOCH_SHARE);
     const double of = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
-    const double start = FACT_OF(c, WORKER_START_S) / (FACT_OF(c, WORKER_START_S) + of) -
+    const double start = FACT_OF(c, WORKER_START_S) /
+                             (FACT_OF(c, WORKER_START_S) + of) -
                          (isnan(again) ? 0 : again);
     const double memory = FACT_OF(c, WORKER_PRIVATE_MB) / FACT_OF(c, MEMORY_LIMIT_MB);
     const double best = FACT_OF(c, WORKERS_BEST);

@@ -126,7 +126,8 @@ struct io_process_row {
     uint64_t seeks;
     uint64_t files_refused; /* paths that found no row */
     uint64_t series_room;   /* IO_SERIES */
-    uint32_t series[IO_SERIES]; /* open_now over time, at opens: so many that a loop of a
+    uint32_t
+        series[IO_SERIES]; /* open_now over time, at opens: so many that a loop of a
                                    second shows behind ten seconds of imports */
 };
 

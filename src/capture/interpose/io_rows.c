@@ -175,8 +175,8 @@ static bool is_module(const char *path)
     const size_t len = strlen(path);
     const bool code = (len > 3 && strcmp(path + len - 3, ".py") == 0) ||
                       (len > 4 && strcmp(path + len - 4, ".pyc") == 0);
-    return code && (strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") ||
-                    strstr(path, "/lib/python3"));
+    return code && (strstr(path, "/site-packages/") ||
+                    strstr(path, "/dist-packages/") || strstr(path, "/lib/python3"));
 }
 
 static const char *common_name(const char *path)
