@@ -473,6 +473,8 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = alerts_read(r);
     if (rc == 0)
+        rc = syscalls_read(r);
+    if (rc == 0)
         rc = hangs_read(r);
     if (rc == 0)
         energy_read(r, &(struct energy_source){ next_series, &r->monitors });
