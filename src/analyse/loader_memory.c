@@ -1,7 +1,8 @@
 /* loader_memory.c: what a forked worker copied of its parent's memory.
  *
  * A page that is copied was resident before and is so after: the private part grows and
- * the resident set does not. What the worker allocates makes both grow. And a page may
+ * the resident set does not (pages of files apart). What the worker allocates makes both
+ * grow. And a page may
  * become private because all others let go of it or wrote to theirs (a model that is
  * trained): then the worker has had no fault. So it is at most the private pages beyond
  * the growth of the resident set, and at most what it had faults for.

@@ -60,11 +60,15 @@ static const double SWITCH_S = 5e-6;
 
 /* A team of threads that meets after every piece of work: whoever comes early spins,
  * yields or sleeps until the last has had a core. So few of them are runnable at any
- * moment. What it costs can be measured: CPU time spent spinning, and switches. */
+ * moment. What it costs can be measured: CPU time spent spinning, as far as somebody
+ * wanted that core, and switches. */
 static double team_loss(const struct rule_case *c)
 {
-    const double spin = FACT_OF(c, SPIN_SHARE), turns = FACT_OF(c, TURNS);
-    return (isnan(spin) ? 0 : spin) + (isnan(turns) ? 0 : turns * SWITCH_S);
+    const double waiting = (FACT_OF(c, BUSY_THREADS) - FACT_OF(c, CPU_CORES)) /
+                           FACT_OF(c, CORES);
+    const double spin = FACT_OF(c, SPIN_SHARE) * (waiting > 1 ? 1 : waiting);
+    const double turns = FACT_OF(c, TURNS) * SWITCH_S;
+    return (spin > 0 ? spin : 0) + (turns > 0 ? turns : 0);
 }
 
 static bool is_team(const struct rule_case *c)
@@ -203,7 +207,8 @@ const struct rule rules_host[] = {
     { "oversubscribed", "OVERSUBSCRIBED", RULES_HOST, .judge = judge_oversubscribed,
       .needs = { FACT_BUSY_THREADS, FACT_CORES },
       .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SWITCHES, FACT_TURNS,
-                 FACT_CPU_PRESSURE, FACT_SPIN_SHARE, FACT_FOREIGN_CORES } },
+                 FACT_CPU_CORES, FACT_CPU_PRESSURE, FACT_SPIN_SHARE,
+                 FACT_FOREIGN_CORES } },
     { "gil_contention", "GIL-BOUND", RULES_HOST, .judge = judge_gil,
       .needs = { FACT_GIL_WAIT_SHARE },
       .shows = { FACT_CPU_CORES, FACT_CORES, FACT_THREADS, FACT_STEP_MS } },

@@ -97,7 +97,8 @@ struct loader_worker_row {
     uint64_t started; /* ticks: it is not older */
 };
 
-/* Of the process: smaps_rollup, and its minor faults as so many pages. */
+/* Of the process: pages that nobody else has and that were written to; its resident
+ * pages without those of files; its minor faults as so many pages. */
 struct loader_look {
     uint64_t ticks, private_kb, resident_kb, faulted_kb;
 };

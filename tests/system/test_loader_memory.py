@@ -11,7 +11,7 @@ PYTHON = "/usr/bin/python3"
 PROG = Path(__file__).resolve().parent / "progs" / "loader_copies.py"
 MIB = 64
 # What the interpreter and torch write to of their own, in both workers together.
-OWN = 40
+OWN = 16
 
 
 def has_torch():
