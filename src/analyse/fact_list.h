@@ -113,16 +113,20 @@ FACT(LEAK_KB_PER_STEP, "leak_per_step", "KiB", "allocation sites")
 FACT(LIVE_MB, "live_heap", "MiB", "allocations")
 FACT(FRAGMENTATION, "rss_over_live_heap", "1", "allocations and monitors")
 FACT(WORKER_GROWTH_MB, "worker_private_growth", "MiB", "monitors, all workers")
+FACT(WORKER_COPIED_MB, "worker_pages_copied", "MiB",
+     "workers: smaps_rollup at their first batch and their end; of those that looked")
 FACT(WORKER_PRIVATE_MB, "worker_private", "MiB", "monitors, all workers at the end")
 FACT(SWAP_MB, "swap", "MiB", "monitors")
 FACT(MAJOR_FAULTS, "page_faults_major", "1/s", "monitors")
 FACT(FAULTS_PER_STEP, "page_faults_per_step", "1", "monitors")
 FACT(FAULT_SHARE, "page_fault_time_share", "share",
-     "page faults at 1 µs and up, modelled")
+     "page faults beyond growth at 1 µs and up, modelled")
 FACT(FAULT_KERNEL_SHARE, "page_fault_kernel_share", "share",
      "page faults, at what native stacks in the kernel say of one")
 FACT(ALLOCS_PER_STEP, "allocations_per_step", "1", "allocations")
 FACT(ALLOC_MB_PER_STEP, "allocated_per_step", "MiB", "allocations")
+FACT(TURNOVER, "allocated_over_kept", "1",
+     "allocations over growth of resident memory, steady steps")
 FACT(ALLOC_SHARE, "allocator_share", "share", "native stacks")
 FACT(SHM_SHARE, "shm_used_share", "share", "monitors, /dev/shm")
 FACT(SHM_MB, "shm_used", "MiB", "monitors, /dev/shm")

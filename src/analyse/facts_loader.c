@@ -346,6 +346,21 @@ static double private_growth(const struct report *r, uint32_t pid, double *ret_l
     return *ret_last - s->points[s->point_count / 4].mean;
 }
 
+/* What they copied is known to the page, where they looked themselves; what they grew by
+ * may be more, by what they allocate. */
+static void set_copied(const struct loader *l, struct facts *f)
+{
+    double own = 0;
+    const double copied = loader_copied_mb(l);
+    if (isnan(copied))
+        return;
+    for (size_t i = 0; i < l->worker_count; i++)
+        own += isnan(l->workers[i].private_mb) ? 0 : l->workers[i].private_mb;
+    f->v[FACT_WORKER_COPIED_MB] = copied;
+    f->v[FACT_WORKER_GROWTH_MB] = fmax(f->v[FACT_WORKER_GROWTH_MB], copied);
+    f->v[FACT_WORKER_PRIVATE_MB] = fmax(f->v[FACT_WORKER_PRIVATE_MB], own);
+}
+
 static void set_workers(struct report *r, const struct loader *l, struct facts *f)
 {
     double busy = 0, alive = 0, growth = 0, last = 0, own = 0;
@@ -367,6 +382,7 @@ static void set_workers(struct report *r, const struct loader *l, struct facts *
         f->v[FACT_WORKER_GROWTH_MB] = growth;
         f->v[FACT_WORKER_PRIVATE_MB] = own;
     }
+    set_copied(l, f);
     r->readers_ns = busy * 1e9;
 }
 
@@ -448,6 +464,10 @@ static void set_places(struct report *r, const struct loader *l, struct facts *f
     fact_place(r, f, PLACE_DATASET, &b);
     if (b.len)
         buf_puts(&b, "'s attributes");
+    if (l->objects[0]) {
+        buf_clear(&b);
+        buf_puts(&b, l->objects);
+    }
     fact_place(r, f, PLACE_OBJECT, &b);
     buf_release(&b);
     name_transform(r, l, f);

@@ -60,6 +60,14 @@ static bool is_spin(const struct hot_function *h)
            has(h->name, "blas_thread_server");
 }
 
+/* Of a yield nearly all is the kernel's, who looks for somebody else to run. */
+static double spin_share(const struct hot_function *h)
+{
+    const bool yields = strcmp(h->name, "__sched_yield") == 0 ||
+                        strcmp(h->name, "sched_yield") == 0;
+    return yields ? h->total_share : is_spin(h) ? h->share : 0;
+}
+
 static bool is_allocator(const struct hot_function *h)
 {
     static const char *const names[] = {
@@ -104,7 +112,7 @@ static void add(struct shares *s, const struct hot_function *h)
     }
     s->doubles += is_double(h) ? h->share : 0;
     s->kernels += kernel && !is_spin(h) ? h->share : 0;
-    s->spin += is_spin(h) ? h->share : 0;
+    s->spin += spin_share(h);
     s->allocator += is_allocator(h) ? h->share : 0;
     s->interpreter += is_interpreter(h) ? h->share : 0;
     s->framework += is_framework(h) && !kernel ? h->share : 0;

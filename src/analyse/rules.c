@@ -64,9 +64,22 @@ double rule_steady(const struct rule_case *c)
     return isnan(steady) ? 1 : steady;
 }
 
+/* Below its limit such a wait is none that anybody would cure. */
+static double wait_share(double share, double limit)
+{
+    return share >= limit ? fmin(share, 1) : 0;
+}
+
+double rule_stretched(const struct rule_case *c)
+{
+    const double lock = wait_share(FACT_OF(c, GIL_WAIT_SHARE), c->t->gil_wait);
+    const double quota = wait_share(FACT_OF(c, THROTTLED_SHARE), c->t->throttled);
+    return 1 - (1 - lock) * (1 - quota);
+}
+
 double rule_of_run(const struct rule_case *c, double step_share)
 {
-    return step_share * rule_steady(c);
+    return step_share * rule_steady(c) * (1 - rule_stretched(c));
 }
 
 double rule_nearness(double value, double from, double limit)
