@@ -233,7 +233,15 @@ static int add_zone(struct reading *g, const struct trace *trace,
         z->bytes[d] += row->bytes[d];
         z->ns[d] += (double)row->ticks[d] * g->ns_per_tick;
     }
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (trace)
+        z->phase = trace_site(trace, site)->phase;
+    z->opens += row->opens;
+    z->looks += row->looks;
+    z->open_ns += (double)row->open_ticks * g->ns_per_tick;
+    z->look_ns += (double)row->look_ticks * g->ns_per_tick;
+    return 0;
 }
 
 static int add_zones(struct reading *g, const struct tablefile *file)
@@ -295,6 +303,25 @@ static int add_image(struct reading *g, const struct tables_head *head,
     return 0;
 }
 
+static void add_hand(const struct reading *g, const struct io_by_hand *h)
+{
+    struct io_hand *hand = &g->io->hand;
+    if (!h->counted || (hand->known && h->steps <= hand->steps))
+        return;
+    *hand = (struct io_hand){
+        .known = true,
+        .steps = h->steps,
+        .opens = h->opens,
+        .looks = h->looks,
+        .reads = h->reads,
+        .small_reads = h->small_reads,
+        .read_bytes = h->read_bytes,
+        .open_ns = (double)h->open_ticks * g->ns_per_tick,
+        .look_ns = (double)h->look_ticks * g->ns_per_tick,
+        .read_ns = (double)h->read_ticks * g->ns_per_tick,
+    };
+}
+
 static int add_process(struct reading *g, const struct tables_head *head,
                        const struct io_process_row *p)
 {
@@ -309,6 +336,7 @@ static int add_process(struct reading *g, const struct tables_head *head,
         io->open_most = p->open_most;
     io->open_grows |= series_grows(p);
     io->files_refused += p->files_refused;
+    add_hand(g, &p->by_hand);
     return add_image(g, head, p);
 }
 

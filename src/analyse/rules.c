@@ -137,7 +137,8 @@ static void add_evidence(const struct facts *f, const enum fact *list,
         if (n->evidence_count == EVIDENCE_MAX || !fact_known(f, list[i]))
             continue;
         n->evidence[n->evidence_count++] = (struct finding_evidence){
-            info->metric, info->unit, info->source, f->v[list[i]]
+            info->metric, info->unit,
+            f->source[list[i]] ? f->source[list[i]] : info->source, f->v[list[i]]
         };
     }
 }

@@ -168,7 +168,7 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
     if (settings >= c->t->workers_help && settings >= 0.5 * part)
         d->stake *= 0.6;
     else
-        d->stake = rule_of_run(c, share * fmax(fmin(transform, 1), 0.8));
+        d->stake = rule_of_run(c, share * fmin(transform, 1));
     buf_printf(&d->text, "%.0f %% of the time to make a sample is its transform",
                100 * fmin(transform, 1));
     put_place(&d->text, ", most of it at ", PLACE_OF(c, TRANSFORM));
@@ -242,16 +242,21 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
     const double opens = FACT_OF(c, OPEN_SHARE);
     if (!waits(c) || !(opens >= c->t->open_time) ||
         !(opens >= FACT_OF(c, READ_SHARE)) ||
-        FACT_OF(c, OPENS_PER_STEP) < c->t->opens_per_step)
+        fmax(FACT_OF(c, OPENS_PER_STEP), FACT_OF(c, LOOKS_PER_STEP)) <
+            c->t->opens_per_step)
         return false;
     draft_time(c, d, input_share(c) * fmin(opens, 1), 0.5, 0.85, 1);
-    d->stake = rule_of_run(c, input_share(c) * fmin(fmax(opens, 0.5), 1));
+    const bool looks = FACT_OF(c, LOOKS_PER_STEP) > FACT_OF(c, OPENS_PER_STEP);
     buf_printf(&d->text,
-               "Opening files takes %.0f %% of the time to load, reading them %.0f %%",
+               "%s files takes %.0f %% of the time to load, reading them %.0f %%",
+               looks ? "Listing, looking at and opening" : "Opening",
                100 * fmin(opens, 1), 100 * fmin(FACT_OF(c, READ_SHARE), 1));
     if (fact_known(c->f, FACT_OPENS_PER_STEP))
         buf_printf(&d->text, ": %s files a step",
                    count_text(FACT_OF(c, OPENS_PER_STEP), (char[24]){ 0 }));
+    if (looks)
+        buf_printf(&d->text, ", and %s looks at names (stat, listing)",
+                   count_text(FACT_OF(c, LOOKS_PER_STEP), (char[24]){ 0 }));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, READ);
     buf_puts(&d->advice, "Put the many small files");
@@ -259,6 +264,8 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
     buf_puts(&d->advice,
              " into few large ones (tar shards, one array with an index), or "
              "keep them open");
+    if (looks)
+        buf_puts(&d->advice, "; list a folder once and remember what it holds");
     return true;
 }
 
@@ -282,7 +289,7 @@ static bool judge_small_reads(const struct rule_case *c, struct draft *d)
         FACT_OF(c, READS_PER_STEP) < c->t->reads_per_open * FACT_OF(c, OPENS_PER_STEP))
         return false;
     gain_of_larger_reads(c, d, fmin(reads, 1));
-    d->stake = rule_of_run(c, input_share(c) * fmin(fmax(reads, 0.5), 1));
+    d->stake = rule_of_run(c, input_share(c) * fmin(reads, 1));
     buf_printf(&d->text,
                "%.0f %% of reads move less than 4 KiB, %s calls a step; they take "
                "%.0f %% of the time to load.",
@@ -324,7 +331,7 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
         return false;
     draft_time(c, d, input_share(c) * lost, 0.5, 0.9, 1);
     gain_of_model(c, d, FACT_EVEN_GAIN);
-    d->stake = rule_of_run(c, input_share(c) * fmax(lost, 0.5));
+    d->stake = rule_of_run(c, input_share(c) * lost);
     buf_printf(
         &d->text,
         "A few samples take %.0f times as long as the median; %.0f %% of the time "
@@ -456,7 +463,8 @@ const struct rule rules_input[] = {
       .shows = { FACT_STEP_MS, FACT_PIN_MEMORY, FACT_BATCH_MB, FACT_PCIE_SHARE } },
     { "metadata_bound", "METADATA-BOUND", RULES_INPUT, .judge = judge_metadata,
       .needs = { FACT_OPEN_SHARE, FACT_READ_SHARE },
-      .shows = { FACT_INPUT_SHARE, FACT_OPENS_PER_STEP, FACT_READ_KB, FACT_STEP_MS } },
+      .shows = { FACT_INPUT_SHARE, FACT_OPENS_PER_STEP, FACT_LOOKS_PER_STEP,
+                 FACT_READ_KB, FACT_STEP_MS } },
     { "small_reads", "SMALL READS", RULES_INPUT, .judge = judge_small_reads,
       .needs = { FACT_SMALL_READ_SHARE, FACT_READ_SHARE, FACT_READS_PER_STEP },
       .shows = { FACT_INPUT_SHARE, FACT_READ_KB, FACT_STEP_MS } },

@@ -76,6 +76,7 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
 {
     const double overhead = FACT_OF(c, OVERHEAD_SHARE);
     const double batch = FACT_OF(c, BATCH_SIZE);
+    const bool rows = fact_known(c->f, FACT_BATCH_ROWS);
     if (!(overhead >= c->t->overhead) || !(batch <= c->t->small_batch))
         return false;
     /* Steps that load have another illness, and workers' CPU time is not the steps'. */
@@ -87,13 +88,16 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     gain_of_larger_batch(c, d, batch, overhead);
     buf_printf(
         &d->text,
-        "%.0f %% of CPU time in steps is not computing: each step of %.0f sample%s "
+        "%.0f %% of CPU time in steps is not computing: each step of %s%.0f %s%s "
         "pays for the interpreter and the framework.",
-        100 * overhead, batch, batch == 1 ? "" : "s");
-    d->place = PLACE_OF(c, LOADER);
-    buf_printf(&d->advice, "A larger batch, say %.0f (now batch_size=%.0f)",
-               COMMON_BATCH, batch);
-    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+        100 * overhead, rows ? "at most " : "", batch, rows ? "row" : "sample",
+        batch == 1 ? "" : "s");
+    d->place = rows ? PLACE_OF(c, HOT) : PLACE_OF(c, LOADER);
+    buf_printf(&d->advice, "A larger batch, say %.0f (now %s%.0f%s)", COMMON_BATCH,
+               rows ? "" : "batch_size=", batch,
+               rows ? " rows, by the shapes the model sees: no loader tells" : "");
+    if (!rows)
+        put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
     buf_puts(&d->advice, "; it changes the training: the learning rate goes with it");
     return true;
 }
