@@ -8,6 +8,7 @@ FACT(RUN_S, "duration", "s", "launcher")
 FACT(LOOP_S, "loop", "s", "zones, first step to last")
 FACT(STEPS, "steps", "1", "zones")
 FACT(STEP_MS, "step_p50", "ms", "zones, steady steps")
+FACT(STEP_MEAN_MS, "step_mean", "ms", "zones, steady steps")
 FACT(STEP_P99_MS, "step_p99", "ms", "zones, steady steps")
 FACT(STEADY_SHARE, "steady_steps_share", "share", "zones, of the loop")
 FACT(STARTUP_S, "startup", "s", "zones")
@@ -20,6 +21,9 @@ FACT(EPOCHS, "epochs", "1", "zones")
 FACT(CHECKPOINT_SHARE, "checkpoint_share", "share", "zones, of the loop")
 FACT(CHECKPOINTS, "checkpoints", "1", "zones")
 FACT(EVALUATION_SHARE, "evaluation_share", "share", "zones, of the loop")
+FACT(EVALUATIONS, "evaluations", "1", "zones")
+FACT(EPOCH_IDLE_SHARE, "epoch_change_idle_share", "share",
+     "zones, of the loop: in no phase between epochs, and first steps beyond usual ones")
 FACT(SLOW_STEP_SHARE, "slow_steps_share", "share",
      "zones, steps beyond twice the median")
 FACT(SLOW_STEPS, "slow_steps", "1", "zones")
@@ -64,7 +68,7 @@ FACT(WORKERS_GAIN, "gain_from_workers", "share", "what-if model")
 FACT(WORKERS_GAIN_LOW, "gain_from_workers_low", "share", "what-if model")
 FACT(WORKERS_GAIN_HIGH, "gain_from_workers_high", "share", "what-if model")
 FACT(TRANSFORM_GAIN, "gain_from_faster_transform", "share",
-     "what-if model, 10 times as fast")
+     "what-if model, a few operators a sample")
 FACT(TRANSFORM_GAIN_LOW, "gain_from_faster_transform_low", "share",
      "what-if model, twice as fast")
 FACT(TRANSFORM_GAIN_HIGH, "gain_from_faster_transform_high", "share",
@@ -76,6 +80,12 @@ FACT(COLLATE_GAIN, "gain_from_plain_collate", "share",
      "what-if model, one copy of the batch")
 FACT(COLLATE_GAIN_LOW, "gain_from_plain_collate_low", "share", "what-if model")
 FACT(COLLATE_GAIN_HIGH, "gain_from_plain_collate_high", "share", "what-if model")
+FACT(OPENS_GAIN, "gain_from_few_files", "share", "what-if model, one read a sample")
+FACT(OPENS_GAIN_LOW, "gain_from_few_files_low", "share", "what-if model")
+FACT(OPENS_GAIN_HIGH, "gain_from_few_files_high", "share", "what-if model")
+FACT(READS_GAIN, "gain_from_large_reads", "share", "what-if model, one read a sample")
+FACT(READS_GAIN_LOW, "gain_from_large_reads_low", "share", "what-if model")
+FACT(READS_GAIN_HIGH, "gain_from_large_reads_high", "share", "what-if model")
 FACT(WORKERS_BEST, "best_workers", "1", "what-if model")
 FACT(FEWER_WORKERS_LOSS, "loss_with_half_the_workers", "share", "what-if model")
 FACT(WORKER_START_S, "worker_start", "s", "loader")
@@ -149,12 +159,16 @@ FACT(OPEN_GROWS, "open_descriptors_grow", "1", "I/O capture")
 /* ---- Python ---- */
 FACT(GIL_WAIT_SHARE, "gil_wait_share", "share", "Python stacks, main thread")
 FACT(GC_SHARE, "gc_share", "share", "Python stacks, main thread")
+FACT(GC_LIKELY_SHARE, "gc_share_likely", "share",
+     "Python stacks, main thread; imports and the end apart")
 FACT(LOG_SHARE, "logging_share", "share", "Python stacks and zones, main thread")
 FACT(COMPILE_SHARE, "compile_share", "share", "Python stacks, main thread")
 FACT(PYTHON_SHARE, "interpreter_share", "share", "native stacks")
 
 /* ---- Native code ---- */
 FACT(REFERENCE_BLAS_SHARE, "reference_blas_share", "share", "native stacks")
+FACT(REFERENCE_BLAS_WALL_SHARE, "reference_blas_of_run", "share",
+     "native stacks, over the run's time")
 FACT(DOUBLE_SHARE, "float64_kernels_share", "share", "native stacks")
 FACT(KERNEL_SHARE, "compute_kernels_share", "share", "native stacks")
 FACT(OVERHEAD_SHARE, "framework_share", "share", "native stacks")

@@ -160,7 +160,8 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
     if ((cpu < 0.5 || is_hidden(c)) && !absolute)
         return false;
     const double part = share * (isnan(transform) ? 1 : fmin(transform, 1));
-    draft_time(c, d, part, 0.5, 0.9, 1);
+    /* Without a model: array operators or a cache leave a twentieth of it. */
+    draft_time(c, d, part, 0.67, 0.95, 1);
     gain_of_model(c, d, FACT_TRANSFORM_GAIN);
     /* Where workers hide it, they come first; where there is no loader to set, the work
      * itself does. */
@@ -192,7 +193,8 @@ static bool judge_collate(const struct rule_case *c, struct draft *d)
     const double part = fmax(FACT_OF(c, COLLATE_OF_BATCH), direct);
     if (!(share >= c->t->data_wait) || !(part >= c->t->collate) || is_hidden(c))
         return false;
-    draft_time(c, d, share * fmin(part, 1), 0.4, 0.8, 1);
+    /* Without a model: one copy instead of many steps of Python. */
+    draft_time(c, d, share * fmin(part, 1), 0.67, 0.95, 1);
     gain_of_model(c, d, FACT_COLLATE_GAIN);
     buf_printf(&d->text,
                "%.0f %% of the time to make a batch is putting its samples "
@@ -237,6 +239,26 @@ static const char *count_text(double value, char ret_text[24])
 
 /* ---- metadata_bound, small_reads -------------------------------------------------------- */
 
+/* Of the time to load: the same bytes in large reads, at what copying them from the page
+ * cache takes at least (2 GB a second); reads from the disk take as long as they did. */
+static double bytes_part(const struct rule_case *c)
+{
+    const double bytes = FACT_OF(c, READ_KB) * 1024 * FACT_OF(c, READS_PER_STEP);
+    const double load_ns = input_share(c) * FACT_OF(c, STEP_MS) * 1e6;
+    const double part = bytes / 2 / load_ns;
+    return part > 0 ? fmin(part, 0.5) : 0;
+}
+
+/* Where nobody modelled a loader: calls that took `part` of the time to load become few
+ * large ones. What the program does around each call goes with it, in half. */
+static void gain_of_calls(const struct rule_case *c, struct draft *d, double part)
+{
+    const double input = input_share(c);
+    const double gone = fmax(part - bytes_part(c), 0.5 * part);
+    d->gain = (struct gain){ 0.6 * input * gone, input * (gone + 0.5 * (1 - part)),
+                             input };
+}
+
 static bool judge_metadata(const struct rule_case *c, struct draft *d)
 {
     const double opens = FACT_OF(c, OPEN_SHARE);
@@ -245,7 +267,9 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
         fmax(FACT_OF(c, OPENS_PER_STEP), FACT_OF(c, LOOKS_PER_STEP)) <
             c->t->opens_per_step)
         return false;
-    draft_time(c, d, input_share(c) * fmin(opens, 1), 0.5, 0.85, 1);
+    gain_of_calls(c, d, fmin(opens + FACT_OF(c, READ_SHARE), 1));
+    gain_of_model(c, d, FACT_OPENS_GAIN);
+    d->stake = rule_of_run(c, input_share(c) * fmin(opens, 1));
     const bool looks = FACT_OF(c, LOOKS_PER_STEP) > FACT_OF(c, OPENS_PER_STEP);
     buf_printf(&d->text,
                "%s files takes %.0f %% of the time to load, reading them %.0f %%",
@@ -269,17 +293,6 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
     return true;
 }
 
-/* Few large reads cost what the bytes cost, next to nothing beside thousands of calls.
- * What the program does around each call goes with it, in part. */
-static void gain_of_larger_reads(const struct rule_case *c, struct draft *d,
-                                 double reads)
-{
-    const double input = input_share(c);
-    const double around = 1 - reads;
-    d->gain = (struct gain){ 0.6 * input * reads, input * (0.97 * reads + 0.5 * around),
-                             input };
-}
-
 static bool judge_small_reads(const struct rule_case *c, struct draft *d)
 {
     const double small = FACT_OF(c, SMALL_READ_SHARE);
@@ -288,7 +301,8 @@ static bool judge_small_reads(const struct rule_case *c, struct draft *d)
         !(reads >= c->t->small_read_time) || !(FACT_OF(c, READS_PER_STEP) >= 20) ||
         FACT_OF(c, READS_PER_STEP) < c->t->reads_per_open * FACT_OF(c, OPENS_PER_STEP))
         return false;
-    gain_of_larger_reads(c, d, fmin(reads, 1));
+    gain_of_calls(c, d, fmin(reads, 1));
+    gain_of_model(c, d, FACT_READS_GAIN);
     d->stake = rule_of_run(c, input_share(c) * fmin(reads, 1));
     buf_printf(&d->text,
                "%.0f %% of reads move less than 4 KiB, %s calls a step; they take "
@@ -329,7 +343,7 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
     const double tail = FACT_OF(c, SAMPLE_TAIL);
     if (!waits(c) || !(tail >= c->t->sample_tail) || !(lost >= c->t->slow_samples))
         return false;
-    draft_time(c, d, input_share(c) * lost, 0.5, 0.9, 1);
+    draft_time(c, d, input_share(c) * lost, 0.6, 0.97, 1);
     gain_of_model(c, d, FACT_EVEN_GAIN);
     d->stake = rule_of_run(c, input_share(c) * lost);
     buf_printf(
@@ -347,6 +361,17 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
 }
 
 /* ---- too_many_workers ------------------------------------------------------------------------ */
+
+/* Those that are left still have to start; then what steps take less comes on top. */
+static void gain_of_fewer(const struct rule_case *c, struct draft *d, double loss,
+                          double start)
+{
+    const double gone = 1 - FACT_OF(c, WORKERS_BEST) / FACT_OF(c, WORKERS);
+    const double started = isnan(start) ? 0 : fmax(start, 0) * gone;
+    const double step = fmax(fmax(-loss, FACT_OF(c, WORKERS_GAIN)), 0);
+    const double saved = 1 - (1 - started) * (1 - step * (1 - started));
+    d->gain = (struct gain){ 0.5 * saved, saved, fmin(1.8 * saved, 0.95) };
+}
 
 static bool judge_too_many(const struct rule_case *c, struct draft *d)
 {
@@ -369,9 +394,7 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = fmin(at_stake, 1);
     /* Most of the start is over when the first step begins. */
-    const double first = FACT_OF(c, FIRST_WAIT_S) / of;
-    const double saved = fmax(-loss, 0) + (isnan(first) ? 0 : first);
-    d->gain = (struct gain){ 0.5 * saved, saved, fmin(fmax(1.5 * saved, start), 1) };
+    gain_of_fewer(c, d, loss, FACT_OF(c, FIRST_WAIT_S) / of);
     buf_printf(&d->text, "%.0f workers; %.0f would be as fast", workers, best);
     if (start > 0.02)
         buf_printf(&d->text, ", and starting them took %.0f %% of the loop",
@@ -385,13 +408,25 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
 
 /* ---- epoch_boundary_stall ----------------------------------------------------------------- */
 
+/* All that passes there goes, but for a batch that has to be made: the loader's times and
+ * the steps' each miss some of it, so the larger counts. */
+static void gain_of_kept_workers(const struct rule_case *c, struct draft *d,
+                                 double share)
+{
+    const double idle = fmax(FACT_OF(c, EPOCH_IDLE_SHARE), share);
+    const double batch = FACT_OF(c, BATCH_MS) * FACT_OF(c, EPOCHS) / 1e3 /
+                         FACT_OF(c, RUN_S);
+    const double mid = fmax(idle - (batch > 0 ? batch : 0), 0.85 * idle);
+    d->gain = (struct gain){ fmin(0.7 * share, mid), mid, fmin(1.05 * idle, 0.98) };
+}
+
 static bool judge_epoch(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, EPOCH_SHARE);
     if (!(share >= c->t->epoch_stall) || !(FACT_OF(c, EPOCHS) >= 2))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.6 * share, 0.85 * share, share };
+    gain_of_kept_workers(c, d, share);
     buf_printf(&d->text, "%.0f %% of the run passes at the change of epochs",
                100 * share);
     if (FACT_OF(c, PERSISTENT) == 0 && FACT_OF(c, WORKERS) > 0)

@@ -201,7 +201,7 @@ static void the_gain_is_what_the_model_of_the_loader_says(void **state)
     f.v[FACT_TRANSFORM_OF_SAMPLE] = 0.9;
     f.v[FACT_SAMPLE_CPU_SHARE] = 1;
     assert_near(judge_facts(&f, &t, "preprocessing_bound", &arena)->gain.mid,
-                0.8 * 0.9 * 0.9, 1e-9);
+                0.8 * 0.9 * 0.95, 1e-9);
     f.v[FACT_TRANSFORM_GAIN] = 0.3;
     f.v[FACT_TRANSFORM_GAIN_LOW] = 0.1;
     f.v[FACT_TRANSFORM_GAIN_HIGH] = 0.4;
