@@ -48,8 +48,8 @@ THRESHOLD(throttled, 0.05, NAN, "share", "of the time throttled by the CPU quota
 THRESHOLD(runnable, 2.0, NAN, "1", "runnable threads per core")
 THRESHOLD(busy_threads, 2.0, NAN, "1", "busy threads of the run per core")
 THRESHOLD(team_threads, 4.0, NAN, "1", "threads of the run per core, and …")
-THRESHOLD(team_loss, 0.10, NAN, "share",
-          "… so much of their CPU time spent spinning and switching")
+THRESHOLD(team_loss, 0.20, NAN, "share",
+          "… so much of their CPU time lost to spinning and switches, at most")
 THRESHOLD(gil_wait, 0.10, NAN, "share", "of the main thread's time waiting for the GIL")
 THRESHOLD(gc, 0.05, NAN, "share", "of the main thread's time in the garbage collector")
 THRESHOLD(reference_blas, 0.20, NAN, "share", "of CPU time in the reference BLAS")
