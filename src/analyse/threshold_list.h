@@ -68,7 +68,9 @@ THRESHOLD(memory_mb, INFINITY, 16000, "MiB",
           "resident memory, whatever the machine has")
 THRESHOLD(worker_growth, 0.05, NAN, "share",
           "of the memory limit by which workers grew, or …")
-THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much")
+THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much, and …")
+THRESHOLD(worker_growth_each_mb, 32, NAN, "MiB",
+          "… this much each: any copies some of the interpreter's own objects")
 THRESHOLD(swap_faults, 20, NAN, "1/s", "major page faults with swap in use")
 THRESHOLD(descriptors, 100, NAN, "1", "descriptors left open, rising throughout")
 

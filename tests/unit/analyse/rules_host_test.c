@@ -110,6 +110,11 @@ static const struct rule_row rows[] = {
       FACT_WORKER_GROWTH_MB,
       20,
       19 },
+    { "worker_memory_growth", /* twenty with a little each: the interpreter's own */
+      { { FACT_MEMORY_LIMIT_MB, 24000 }, { FACT_WORKERS, 20 } },
+      FACT_WORKER_GROWTH_MB,
+      640,
+      639 },
     { "swapping", { { FACT_SWAP_MB, 100 } }, FACT_MAJOR_FAULTS, 20, 19 },
     { "swapping", { { FACT_MAJOR_FAULTS, 100 } }, FACT_SWAP_MB, 1, 0.5 },
     { "fd_leak", { { FACT_OPEN_GROWS, 1 } }, FACT_OPEN_AT_END, 100, 99 },
