@@ -22,8 +22,9 @@ FACT(CHECKPOINT_SHARE, "checkpoint_share", "share", "zones, of the loop")
 FACT(CHECKPOINTS, "checkpoints", "1", "zones")
 FACT(EVALUATION_SHARE, "evaluation_share", "share", "zones, of the loop")
 FACT(EVALUATIONS, "evaluations", "1", "zones")
-FACT(EPOCH_IDLE_SHARE, "epoch_change_idle_share", "share",
-     "zones, of the loop: in no phase between epochs, and first steps beyond usual ones")
+FACT(
+    EPOCH_IDLE_SHARE, "epoch_change_idle_share", "share",
+    "zones, of the loop: in no phase between epochs, and first steps beyond usual ones")
 FACT(SLOW_STEP_SHARE, "slow_steps_share", "share",
      "zones, steps beyond twice the median")
 FACT(SLOW_STEPS, "slow_steps", "1", "zones")
@@ -162,6 +163,7 @@ FACT(GC_SHARE, "gc_share", "share", "Python stacks, main thread")
 FACT(GC_LIKELY_SHARE, "gc_share_likely", "share",
      "Python stacks, main thread; imports and the end apart")
 FACT(LOG_SHARE, "logging_share", "share", "Python stacks and zones, main thread")
+FACT(LOG_WHOLE_SHARE, "function_that_logs_share", "share", "Python stacks, main thread")
 FACT(COMPILE_SHARE, "compile_share", "share", "Python stacks, main thread")
 FACT(PYTHON_SHARE, "interpreter_share", "share", "native stacks")
 
