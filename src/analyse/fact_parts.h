@@ -15,6 +15,8 @@ void facts_of_machine(struct report *report, struct facts *facts);
 void facts_of_memory(struct report *report, struct facts *facts);
 void facts_of_files(struct report *report, struct facts *facts);
 void facts_of_python(struct report *report, struct facts *facts);
+void facts_of_shapes(struct report *report, struct facts *facts);
+void facts_of_hand(struct report *report, struct facts *facts);
 void facts_of_native(struct report *report, struct facts *facts);
 void facts_of_ranks(struct report *report, struct facts *facts);
 void facts_of_cards(struct report *report, struct facts *facts);

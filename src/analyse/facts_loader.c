@@ -69,9 +69,9 @@ static double transform_of(const struct loader *l)
 
 static double foreign_cores(const struct report *r)
 {
-    const double all = steady_mean(r, "cpu_system", "");
-    const double own = steady_mean(r, "cpu", "");
-    return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0) / 100;
+    const double all = steady_cores_busy(r);
+    const double own = steady_mean(r, "cpu", "") / 100;
+    return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0);
 }
 
 /* Of a wall time of the main thread: waiting for a core while the workers had it. Others
@@ -294,6 +294,21 @@ static double private_growth(const struct report *r, uint32_t pid, double *ret_l
     return *ret_last - s->points[s->point_count / 4].mean;
 }
 
+/* What they copied is known to the page, where they looked themselves; what they grew by
+ * may be more, by what they allocate. */
+static void set_copied(const struct loader *l, struct facts *f)
+{
+    double own = 0;
+    const double copied = loader_copied_mb(l);
+    if (isnan(copied))
+        return;
+    for (size_t i = 0; i < l->worker_count; i++)
+        own += isnan(l->workers[i].private_mb) ? 0 : l->workers[i].private_mb;
+    f->v[FACT_WORKER_COPIED_MB] = copied;
+    f->v[FACT_WORKER_GROWTH_MB] = fmax(f->v[FACT_WORKER_GROWTH_MB], copied);
+    f->v[FACT_WORKER_PRIVATE_MB] = fmax(f->v[FACT_WORKER_PRIVATE_MB], own);
+}
+
 static void set_workers(struct report *r, const struct loader *l, struct facts *f)
 {
     double busy = 0, alive = 0, growth = 0, last = 0, own = 0;
@@ -315,31 +330,57 @@ static void set_workers(struct report *r, const struct loader *l, struct facts *
         f->v[FACT_WORKER_GROWTH_MB] = growth;
         f->v[FACT_WORKER_PRIVATE_MB] = own;
     }
+    set_copied(l, f);
     r->readers_ns = busy * 1e9;
 }
 
-/* The first batch of an epoch waits for the workers to start. */
+/* Starting processes also slows what runs beside it, and their ends the program notices
+ * late: the steps at changes of epochs and the pauses between steps tell it all, but
+ * they may hold other work of the epoch. Of that no more than so many times as much as
+ * was seen in the loader itself. */
+static double lost_at_changes(const struct step_account *a, double in_loader_s)
+{
+    const double most = 1.5 * in_loader_s;
+    const double lost = (a->between_idle_ns + a->epoch_ns) / 1e9;
+    return a->known && lost > in_loader_s ? fmin(lost, most) : in_loader_s;
+}
+
+/* The first batch of an epoch waits for the workers to start, and workers that are not kept
+ * are ended behind its last. What the first start and the last end take is no change. */
 static void set_epochs(const struct report *r, const struct loader *l, struct facts *f)
 {
     const double usual = l->fetch.d.count ? l->fetch.d.mean / 1e9 : 0;
+    const bool anew = l->num_workers > 0 && !l->persistent_workers;
     double all = 0, changes = 0;
-    /* Workers that are not kept are also ended between two epochs. */
-    if (l->num_workers > 0 && !l->persistent_workers && l->epochs > 1)
-        changes = r->account.between_idle_ns / 1e9;
     for (size_t i = 0; i < l->epoch_count; i++) {
         const double lost = l->epoch_list[i].first_batch_s - usual;
-        if (!(lost > 0))
-            continue;
-        all += lost;
-        changes += i > 0 ? lost : 0;
+        const double ending = l->epoch_list[i].end_s;
+        all += lost > 0 ? lost : 0;
+        changes += i > 0 && lost > 0 ? lost : 0;
+        changes += anew && i + 1 < l->epoch_count && ending > 0 ? ending : 0;
     }
     const double loop_s = account_loop_ns(&r->account) / 1e9;
     const double wall_s = loop_s > 0 ? loop_s : report_duration_s(r);
     f->v[FACT_EPOCHS] = (double)l->epochs;
     if (l->num_workers > 0)
         f->v[FACT_WORKER_START_S] = all;
+    if (l->num_workers > 0 && l->epoch_count)
+        f->v[FACT_FIRST_WAIT_S] = fmax(
+            l->epoch_list[0].first_batch_s - l->epoch_list[0].iter_s - usual, 0);
     if (wall_s > 0 && l->epoch_count >= 2)
-        f->v[FACT_EPOCH_SHARE] = changes / wall_s;
+        f->v[FACT_EPOCH_SHARE] = fmin(lost_at_changes(&r->account, changes) / wall_s,
+                                      1);
+}
+
+/* Batches may be there in time and still cost: where no core is idle, what workers compute
+ * the step has to wait for. Share of all cores' time. */
+static void set_crowding(const struct report *r, const struct pipeline *p,
+                         struct facts *f)
+{
+    const double busy = steady_cores_busy(r) / p->cores;
+    if (p->known && p->workers > 0 && busy >= 0)
+        f->v[FACT_CROWDED_SHARE] =
+            busy >= 0.9 ? at_most(p->make_cpu_ns / (p->cores * p->step_ns), 1) : 0;
 }
 
 /* ---- All of it --------------------------------------------------------------------------- */
@@ -371,6 +412,10 @@ static void set_places(struct report *r, const struct loader *l, struct facts *f
     fact_place(r, f, PLACE_DATASET, &b);
     if (b.len)
         buf_puts(&b, "'s attributes");
+    if (l->objects[0]) {
+        buf_clear(&b);
+        buf_puts(&b, l->objects);
+    }
     fact_place(r, f, PLACE_OBJECT, &b);
     buf_release(&b);
     name_transform(r, l, f);
@@ -379,6 +424,7 @@ static void set_places(struct report *r, const struct loader *l, struct facts *f
 void facts_of_loader(struct report *r, struct facts *f)
 {
     const struct loader *l = training(&r->loaders);
+    struct pipeline p;
     if (!l)
         return;
     f->v[FACT_WORKERS] = l->num_workers;
@@ -397,4 +443,6 @@ void facts_of_loader(struct report *r, struct facts *f)
     set_workers(r, l, f);
     set_epochs(r, l, f);
     set_places(r, l, f);
+    fill_pipeline(r, l, &p);
+    set_crowding(r, &p, f);
 }

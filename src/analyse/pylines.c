@@ -53,20 +53,26 @@ struct source {
     struct py_lines *out;
 };
 
-static bool is_library(const char *file)
+bool pylines_is_library(const char *file)
 {
     return file[0] == '<' || strstr(file, "/site-packages/") ||
            strstr(file, "/dist-packages/") || strstr(file, "/lib/python") ||
            strstr(file, "/sonde/inject/") || strstr(file, "/sonde/python/") || !file[0];
 }
 
-static struct code_kind judge_file(const char *file)
+unsigned pylines_uses(const char *file)
 {
-    struct code_kind kind = { .library = is_library(file) };
+    unsigned bits = 0;
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
         if (strstr(file, uses[i].part))
-            kind.uses |= 1u << uses[i].use;
-    return kind;
+            bits |= 1u << uses[i].use;
+    return bits;
+}
+
+static struct code_kind judge_file(const char *file)
+{
+    return (struct code_kind){ .library = pylines_is_library(file),
+                               .uses = pylines_uses(file) };
 }
 
 static int open_file(const char *dir, struct tablefile **ret_file)

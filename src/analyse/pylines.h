@@ -47,4 +47,8 @@ struct py_lines {
 /* A run without Python stacks is none the worse. Texts go into the report's arena. */
 int pylines_read(struct report *report, struct py_lines *ret_lines);
 
+/* What a file says about the stacks it is on: bits of enum py_use. */
+unsigned pylines_uses(const char *file);
+bool pylines_is_library(const char *file);
+
 #endif

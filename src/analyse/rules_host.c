@@ -70,13 +70,26 @@ static bool judge_throttled(const struct rule_case *c, struct draft *d)
 
 /* ---- oversubscribed ----------------------------------------------------------------------- */
 
+/* To take a thread off its core and put another there, and the caches that are cold then. */
+static const double SWITCH_S = 5e-6;
+
 /* A team of threads that meets after every piece of work: whoever comes early spins,
  * yields or sleeps until the last has had a core. So few of them are runnable at any
- * moment, and what shows is how often they make room for one another. */
+ * moment. What it costs can be measured: CPU time spent spinning, as far as somebody
+ * wanted that core, and switches. */
+static double team_loss(const struct rule_case *c)
+{
+    const double waiting = (FACT_OF(c, BUSY_THREADS) - FACT_OF(c, CPU_CORES)) /
+                           FACT_OF(c, CORES);
+    const double spin = FACT_OF(c, SPIN_SHARE) * (waiting > 1 ? 1 : waiting);
+    const double turns = FACT_OF(c, TURNS) * SWITCH_S;
+    return (spin > 0 ? spin : 0) + (turns > 0 ? turns : 0);
+}
+
 static bool is_team(const struct rule_case *c)
 {
     return FACT_OF(c, THREADS) / FACT_OF(c, CORES) >= c->t->team_threads &&
-           FACT_OF(c, TURNS) >= c->t->turns;
+           team_loss(c) >= c->t->team_loss;
 }
 
 static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
@@ -88,17 +101,17 @@ static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
         return false;
     const double threads = crowd ? FACT_OF(c, BUSY_THREADS) : FACT_OF(c, THREADS);
     const double turn = 1 - 1 / sqrt(threads / FACT_OF(c, CORES));
-    const double spin = FACT_OF(c, SPIN_SHARE);
-    const double lost = fmin(fmax(isnan(spin) ? 0 : spin, crowd ? turn : 0.5 * turn),
-                             0.8);
+    const double lost = fmin(fmax(team_loss(c), crowd ? turn : 0), 0.8);
     d->stake = lost;
     /* How long they wait for the last one is nobody's to know before. */
     d->gain = (struct gain){ 0.1 * lost, 0.7 * lost, fmin(1.5 * lost, 0.95) };
-    buf_printf(&d->text, "%.0f threads want to run on %.0f cores", threads,
-               FACT_OF(c, CORES));
+    buf_printf(&d->text, "%.0f threads %s %.0f cores", threads,
+               crowd ? "want to run on" : "share", FACT_OF(c, CORES));
     if (is_team(c))
-        buf_printf(&d->text, "; one makes room for another %.0f times a second",
-                   FACT_OF(c, TURNS));
+        buf_printf(&d->text,
+                   "; %.0f %% of their CPU time goes into waiting for one another "
+                   "(spinning, switches)",
+                   100 * fmin(team_loss(c), 1));
     buf_putc(&d->text, '.');
     buf_printf(&d->advice,
                "Let threads × processes be at most %.0f: OMP_NUM_THREADS, "
@@ -227,7 +240,8 @@ const struct rule rules_host[] = {
     { "oversubscribed", "OVERSUBSCRIBED", RULES_HOST, .judge = judge_oversubscribed,
       .needs = { FACT_BUSY_THREADS, FACT_CORES },
       .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SWITCHES, FACT_TURNS,
-                 FACT_CPU_PRESSURE, FACT_SPIN_SHARE, FACT_FOREIGN_CORES } },
+                 FACT_CPU_CORES, FACT_CPU_PRESSURE, FACT_SPIN_SHARE,
+                 FACT_FOREIGN_CORES } },
     { "gil_contention", "GIL-BOUND", RULES_HOST, .judge = judge_gil,
       .needs = { FACT_GIL_WAIT_SHARE },
       .shows = { FACT_CPU_CORES, FACT_CORES, FACT_THREADS, FACT_STEP_MS } },

@@ -109,6 +109,7 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
 {
     const double overhead = FACT_OF(c, OVERHEAD_SHARE);
     const double batch = FACT_OF(c, BATCH_SIZE);
+    const bool rows = fact_known(c->f, FACT_BATCH_ROWS);
     if (!(overhead >= c->t->overhead) || !(batch <= c->t->small_batch))
         return false;
     /* Steps that load have another illness, and workers' CPU time is not the steps'. */
@@ -120,13 +121,16 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     gain_of_larger_batch(c, d, batch, overhead);
     buf_printf(
         &d->text,
-        "%.0f %% of CPU time in steps is not computing: each step of %.0f sample%s "
+        "%.0f %% of CPU time in steps is not computing: each step of %s%.0f %s%s "
         "pays for the interpreter and the framework.",
-        100 * overhead, batch, batch == 1 ? "" : "s");
-    d->place = PLACE_OF(c, LOADER);
-    buf_printf(&d->advice, "A larger batch, say %.0f (now batch_size=%.0f)",
-               COMMON_BATCH, batch);
-    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+        100 * overhead, rows ? "at most " : "", batch, rows ? "row" : "sample",
+        batch == 1 ? "" : "s");
+    d->place = rows ? PLACE_OF(c, HOT) : PLACE_OF(c, LOADER);
+    buf_printf(&d->advice, "A larger batch, say %.0f (now %s%.0f%s)", COMMON_BATCH,
+               rows ? "" : "batch_size=", batch,
+               rows ? " rows, by the shapes the model sees: no loader tells" : "");
+    if (!rows)
+        put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
     buf_puts(&d->advice, "; it changes the training: the learning rate goes with it");
     return true;
 }
@@ -276,9 +280,12 @@ const struct rule rules_step[] = {
       .needs = { FACT_OPTIMIZER_SHARE },
       .shows = { FACT_STEP_MS, FACT_FORWARD_SHARE, FACT_BACKWARD_SHARE,
                  FACT_BATCH_SIZE },
-      .yields_to = { "batch_too_small", "precision_unused", "gil_contention" } },
+      .yields_to = { "batch_too_small", "precision_unused", "gil_contention",
+                     "cpu_throttled", "oversubscribed", "swapping" } },
     { "sync_stall", "WAITING FOR RESULTS", RULES_STEP, .judge = judge_sync,
-      .needs = { FACT_SYNC_SHARE }, .shows = { FACT_STEP_MS, FACT_GPU_BUSY } },
+      .needs = { FACT_SYNC_SHARE }, .shows = { FACT_STEP_MS, FACT_GPU_BUSY },
+      .yields_to = { "gil_contention", "cpu_throttled", "oversubscribed",
+                     "swapping" } },
     { "launch_bound", "LAUNCH-BOUND", RULES_STEP, .judge = judge_launch,
       .needs = { FACT_LAUNCH_SHARE, FACT_GPU_BUSY },
       .shows = { FACT_KERNELS_PER_STEP, FACT_KERNEL_US, FACT_STEP_MS } },
