@@ -26,10 +26,14 @@ static void set_cores(struct report *r, struct facts *f)
         f->v[FACT_RUNNABLE] = steady_mean(r, "runnable", "") / cores;
 }
 
+/* Those that run and those that wait for a core which one of the run's own has: other
+ * programs have their part of the waiting. */
 static void set_busy_threads(struct report *r, struct facts *f)
 {
     const double waiting = steady_mean(r, "run_delay", "") / 100;
-    f->v[FACT_BUSY_THREADS] = f->v[FACT_CPU_CORES] + waiting;
+    const double own = f->v[FACT_CPU_CORES], others = f->v[FACT_FOREIGN_CORES];
+    const double by_own = others > 0 && own > 0 ? own / (own + others) : 1;
+    f->v[FACT_BUSY_THREADS] = own + waiting * by_own;
 }
 
 static void set_limits(struct report *r, struct facts *f)

@@ -126,7 +126,9 @@ static bool judge_workers(const struct rule_case *c, struct draft *d)
 {
     const double growth = FACT_OF(c, WORKER_GROWTH_MB);
     const double limit = FACT_OF(c, MEMORY_LIMIT_MB);
-    if (!(growth >= c->t->worker_growth_mb) && !(growth >= c->t->worker_growth * limit))
+    const bool much = growth >= c->t->worker_growth_mb &&
+                      !(growth / FACT_OF(c, WORKERS) < c->t->worker_growth_each_mb);
+    if (!much && !(growth >= c->t->worker_growth * limit))
         return false;
     const double of_limit = growth / limit;
     d->stake = fmin(0.15 + (isnan(of_limit) ? 0 : 2 * of_limit), 1);

@@ -50,8 +50,8 @@ THRESHOLD(throttled, 0.05, NAN, "share", "of the time throttled by the CPU quota
 THRESHOLD(runnable, 2.0, NAN, "1", "runnable threads per core")
 THRESHOLD(busy_threads, 2.0, NAN, "1", "busy threads of the run per core")
 THRESHOLD(team_threads, 4.0, NAN, "1", "threads of the run per core, and …")
-THRESHOLD(team_loss, 0.10, NAN, "share",
-          "… so much of their CPU time spent spinning and switching")
+THRESHOLD(team_loss, 0.20, NAN, "share",
+          "… so much of their CPU time lost to spinning and switches, at most")
 THRESHOLD(gil_wait, 0.10, NAN, "share", "of the main thread's time waiting for the GIL")
 THRESHOLD(gc, 0.05, NAN, "share", "of the main thread's time in the garbage collector")
 THRESHOLD(reference_blas, 0.20, NAN, "share", "of CPU time in the reference BLAS")
@@ -70,7 +70,9 @@ THRESHOLD(memory_mb, INFINITY, 16000, "MiB",
           "resident memory, whatever the machine has")
 THRESHOLD(worker_growth, 0.05, NAN, "share",
           "of the memory limit by which workers grew, or …")
-THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much")
+THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much, and …")
+THRESHOLD(worker_growth_each_mb, 32, NAN, "MiB",
+          "… this much each: any copies some of the interpreter's own objects")
 THRESHOLD(swap_faults, 20, NAN, "1/s", "major page faults with swap in use")
 THRESHOLD(descriptors, 100, NAN, "1", "descriptors left open, rising throughout")
 

@@ -10,11 +10,15 @@
 
 /* In the order in which they are prepared and ticked. */
 static const struct capture_ops *const list[] = {
-    &capture_preload,  &capture_inject,
+    &capture_preload,
+    &capture_inject,
     &capture_alerts, /* before the monitors it watches */
-    &capture_monitors, &capture_python,
-    &capture_stacks,   &capture_redact,
-    &capture_syscalls, NULL, /* ends the list */
+    &capture_monitors,
+    &capture_python,
+    &capture_stacks,
+    &capture_redact,
+    &capture_syscalls, /* when asked for */
+    NULL,              /* ends the list */
 };
 _Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
                "room in struct captures");

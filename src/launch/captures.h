@@ -68,7 +68,7 @@ struct capture_ops {
 /* Whether each name of the list (capture_options.monitors) is that of a monitor. */
 bool capture_monitors_exist(const char *names);
 
-enum { CAPTURES_MAX = 8 };
+enum { CAPTURES_MAX = 12 };
 struct captures {
     struct capture_context context;
     struct {

@@ -332,13 +332,13 @@ void io_count_zone_open(uint32_t zone, uint64_t ticks)
     io_add(&row->open_ticks, ticks, alone);
 }
 
-void io_count_zone_look(uint32_t zone, uint64_t ticks)
+void io_count_zone_looks(uint32_t zone, uint64_t looks, uint64_t ticks)
 {
     bool alone = false;
     struct io_zone_row *row = row_of_zone(zone, &alone);
     if (!row)
         return;
-    io_add(&row->looks, 1, alone);
+    io_add(&row->looks, looks, alone);
     io_add(&row->look_ticks, ticks, alone);
 }
 

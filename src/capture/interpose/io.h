@@ -195,7 +195,7 @@ void io_failed(struct io_call *call, enum io_direction direction, int error);
 void io_count_zone(uint32_t zone, enum io_direction direction, uint64_t bytes,
                    uint64_t ticks);
 void io_count_zone_open(uint32_t zone, uint64_t ticks);
-void io_count_zone_look(uint32_t zone, uint64_t ticks);
+void io_count_zone_looks(uint32_t zone, uint64_t looks, uint64_t ticks);
 void io_event(const struct io_call *call, enum io_direction direction, enum io_way way,
               int64_t result, uint64_t offset, uint64_t ticks);
 void io_take_reading(uint64_t now);
@@ -204,7 +204,7 @@ void io_take_reading(uint64_t now);
 
 /* Whether somebody will ask what this thread looks at: in a zone, or by hand. */
 bool io_looks_count(void);
-void io_looked(uint64_t ticks);
+void io_looked(uint64_t looks, uint64_t ticks);
 /* A file was opened as `fd`; a read outside of all zones moved bytes. */
 void io_file_opened(int fd, const struct io_fd *f, uint64_t ticks);
 void io_step_read(const struct io_fd *f, uint64_t bytes, uint64_t ticks);

@@ -24,7 +24,8 @@ int __fxstat64(int version, int fd, struct stat64 *st);
 int __fxstatat(int version, int dir, const char *path, struct stat *st, int flags);
 int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int flags);
 
-#define LOOK(type, name, declaration, arguments)                                       \
+/* `counts`: a name in a list is none by itself, what its listing took is. */
+#define TIMED(counts, type, name, declaration, arguments)                              \
     REAL_OF(name);                                                                     \
     EXPORTED type name declaration                                                     \
     {                                                                                  \
@@ -32,9 +33,11 @@ int __fxstatat64(int version, int dir, const char *path, struct stat64 *st, int 
             return REAL(name) arguments;                                               \
         const uint64_t start = io_ticks();                                             \
         type result = REAL(name) arguments;                                            \
-        io_looked(io_ticks() - start);                                                 \
+        io_looked(counts, io_ticks() - start);                                         \
         return result;                                                                 \
     }
+#define LOOK(type, name, declaration, arguments)                                       \
+    TIMED(1, type, name, declaration, arguments)
 
 LOOK(int, stat, (const char *path, struct stat *st), (path, st))
 LOOK(int, stat64, (const char *path, struct stat64 *st), (path, st))
@@ -73,6 +76,6 @@ LOOK(int, faccessat, (int dir, const char *path, int mode, int flags),
 
 LOOK(DIR *, opendir, (const char *path), (path))
 LOOK(DIR *, fdopendir, (int fd), (fd))
-LOOK(struct dirent *, readdir, (DIR * dir), (dir))
-LOOK(struct dirent64 *, readdir64, (DIR * dir), (dir))
-LOOK(int, closedir, (DIR * dir), (dir))
+TIMED(0, struct dirent *, readdir, (DIR * dir), (dir))
+TIMED(0, struct dirent64 *, readdir64, (DIR * dir), (dir))
+TIMED(0, int, closedir, (DIR * dir), (dir))

@@ -97,14 +97,14 @@ void io_step_read(const struct io_fd *f, uint64_t bytes, uint64_t ticks)
     step->read_ticks += ticks;
 }
 
-void io_looked(uint64_t ticks)
+void io_looked(uint64_t looks, uint64_t ticks)
 {
     const uint32_t zone = inside_zone();
     if (zone) {
-        io_count_zone_look(zone, ticks);
+        io_count_zone_looks(zone, looks, ticks);
         return;
     }
     struct io_by_hand *step = this_step(io);
-    step->looks++;
+    step->looks += looks;
     step->look_ticks += ticks;
 }

@@ -125,6 +125,7 @@ static void without_a_line_the_class_that_makes_samples_is_named(void **state)
     struct loader l = { .file = "/home/u/data.c",
                         .line = 33,
                         .dataset = "Pictures",
+                        .objects = "",
                         .batch_size = -1,
                         .ready_share = NAN };
     open_run(&t);
@@ -153,6 +154,7 @@ static void rows_are_the_batch_where_no_loader_trains(void **state)
     struct facts f;
     struct loader l = { .file = "",
                         .dataset = "",
+                        .objects = "",
                         .batch_size = 64,
                         .training = true,
                         .ready_share = NAN };
@@ -249,6 +251,7 @@ static void reading_now_and_then_or_beside_a_loader_is_none(void **state)
     assert_true(f.v[FACT_INPUT_SHARE] > zones + 0.05);
     struct loader l = { .file = "",
                         .dataset = "",
+                        .objects = "",
                         .batch_size = 64,
                         .training = true,
                         .ready_share = NAN };
