@@ -244,9 +244,8 @@ static void small_reads_leave_their_bytes(void **state)
 static void kept_workers_save_what_passes_between_epochs(void **state)
 {
     (void)state;
-    struct trial c = TRIAL({ FACT_EPOCH_SHARE, 0.5 }, { FACT_EPOCH_IDLE_SHARE, 0.6 },
-                           { FACT_EPOCHS, 20 }, { FACT_BATCH_MS, 5 },
-                           { FACT_RUN_S, 10 });
+    struct trial c = TRIAL({ FACT_EPOCH_SHARE, 0.6 }, { FACT_EPOCHS, 20 },
+                           { FACT_BATCH_MS, 5 }, { FACT_RUN_S, 10 });
     assert_near(gain_of(&c, "epoch_boundary_stall").mid, 0.6 - 0.01, 1e-9);
 }
 
