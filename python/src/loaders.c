@@ -58,6 +58,23 @@ static PyObject *py_loader_new(PyObject *module, PyObject *args)
     return PyLong_FromLong((long)number);
 }
 
+/* loader_objects(number, text): what its data set keeps. */
+static PyObject *py_loader_objects(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned number;
+    const char *text;
+    if (!PyArg_ParseTuple(args, "Is:loader_objects", &number, &text))
+        return NULL;
+    struct loader_row *row = book_open()
+                                 ? sonde_tables_row(book()->tables, LOADER_LOADERS,
+                                                    number)
+                                 : NULL;
+    if (row && !row->objects)
+        __atomic_store_n(&row->objects, book_text(text), __ATOMIC_RELEASE);
+    return new_none();
+}
+
 /* loader_standin(dataset, maker): times its samples. */
 static PyObject *py_loader_standin(PyObject *module, PyObject *args)
 {
@@ -117,6 +134,7 @@ static PyObject *py_process_role(PyObject *module, PyObject *role)
 static PyMethodDef functions[] = {
     { "loader_open", py_loader_open, METH_NOARGS, NULL },
     { "loader_new", py_loader_new, METH_VARARGS, NULL },
+    { "loader_objects", py_loader_objects, METH_VARARGS, NULL },
     { "loader_standin", py_loader_standin, METH_VARARGS, NULL },
     { "loader_step", py_loader_step, METH_VARARGS, NULL },
     { "loader_is_standin", py_loader_is_standin, METH_O, NULL },

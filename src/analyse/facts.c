@@ -45,5 +45,6 @@ int facts_read(struct report *report, struct facts *ret_facts)
     facts_of_native(report, ret_facts);
     facts_of_cards(report, ret_facts);
     facts_of_ranks(report, ret_facts);
+    facts_of_gains(report, ret_facts);
     return 0;
 }

@@ -268,16 +268,18 @@ static int add_zones(struct reading *g, const struct tablefile *file)
  * before they leak. A jump that stays is none. */
 static bool series_grows(const struct io_process_row *p)
 {
-    const uint64_t n = p->series_count < IO_SERIES ? p->series_count : IO_SERIES;
+    const uint32_t *points = p->series_room ? p->series : p->series_old;
+    const uint64_t room = p->series_room ? IO_SERIES : IO_SERIES_OLD;
+    const uint64_t n = p->series_count < room ? p->series_count : room;
     if (n < 8 || p->open_now < GROWS_FROM || p->open_now * 10 < p->open_most * 9)
         return false;
     uint64_t from = 0;
-    while (from < n && p->series[from] * 10 < p->open_now)
+    while (from < n && points[from] * 10 < p->open_now)
         from++;
     const uint64_t rest = n - from;
     for (unsigned quarter = 1; rest >= 4 && quarter < 4; quarter++)
-        if (p->series[from + rest * quarter / 4] <=
-            p->series[from + rest * (quarter - 1) / 4])
+        if (points[from + rest * quarter / 4] <=
+            points[from + rest * (quarter - 1) / 4])
             return false;
     return rest >= 4;
 }

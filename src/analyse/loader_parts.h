@@ -49,6 +49,9 @@ int loader_add_made(struct loader_reading *g);
 int loader_add_slowest(struct loader_reading *g);
 void loader_finish_batches(struct loader *l);
 
+/* loader_memory.c: what a worker saw of its memory. */
+void loader_add_looks(struct loader_worker *w, const struct loader_self_row *row);
+
 /* The loader that a row of this file is about; NULL: damaged. */
 struct loader *loader_of_row(struct loader_reading *g, uint32_t loader);
 /* Room for one more in a list of the arena. */

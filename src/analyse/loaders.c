@@ -96,6 +96,7 @@ static void describe(struct loader_reading *g, struct loader *l,
     l->sampler = loader_text(g, row->sampler);
     l->collate_fn = loader_text(g, row->collate);
     l->start_method = loader_text(g, row->start_method);
+    l->objects = loader_text(g, row->objects);
     l->dataset_length = row->dataset_length >= 0 ? row->dataset_length : -1;
     l->num_workers = row->num_workers >= 0 ? row->num_workers : 0;
     l->prefetch_factor = row->prefetch_factor > 0 ? row->prefetch_factor : -1;
@@ -202,7 +203,9 @@ static int find_worker(struct loader_reading *g, struct loader *l, uint32_t numb
         return rc;
     l->worker_cap = cap;
     l->workers[l->worker_count] = (struct loader_worker){ .number = (int)number,
-                                                          .sample.every = true };
+                                                          .sample.every = true,
+                                                          .copied_mb = NAN,
+                                                          .private_mb = NAN };
     *ret_worker = l->worker_count++;
     return 0;
 }
@@ -297,6 +300,7 @@ static int add_worker(struct loader_reading *g)
     g->worker = &g->worked->workers[s->worker];
     g->epoch = s->epoch;
     count_worker(g, &row);
+    loader_add_looks(g->worker, &row);
     int rc = add_sums(g);
     if (rc == 0)
         rc = loader_add_made(g);

@@ -61,6 +61,11 @@ bool phase_is_busy_counter(const char *name)
     return strcmp(name, "device_busy_s") == 0;
 }
 
+bool phase_is_launch_counter(const char *name)
+{
+    return strcmp(name, "device_launch_share") == 0;
+}
+
 static void add_device(struct phase_split *s, const struct trace *trace)
 {
     for (unsigned i = 0; i < trace_value_count(trace); i++) {
@@ -71,6 +76,9 @@ static void add_device(struct phase_split *s, const struct trace *trace)
         if (phase_is_busy_counter(v->name)) {
             s->has_busy = true;
             s->busy_s += v->sum;
+        } else if (phase_is_launch_counter(v->name)) {
+            s->has_launch = true;
+            s->launch_share = fmin(v->sum, 1);
         } else if (phase) {
             s->has_device = true;
             s->device_s[phase] += v->sum;

@@ -25,6 +25,8 @@ struct phase_split {
     double device_s[SONDE_PHASE_COUNT];
     bool has_busy; /* kernels were recorded one by one (imports) */
     double busy_s; /* time in which the cards had work, their mean */
+    bool has_launch;
+    double launch_share; /* of the steps, in operators that launch (imports) */
 };
 
 /* The root of the main thread's zones; TRACE_NO_NODE when it recorded nothing. */
@@ -36,8 +38,9 @@ void phase_split_read(const struct trace *trace, const struct tree *tree,
 /* What a counter of this name (recorded by python/src/device.c, or by imports) is the time
  * of: a phase; 0 for other counters. */
 int phase_of_device_counter(const char *name);
-/* "device_busy_s", by imports. */
+/* "device_busy_s" and "device_launch_share", by imports. */
 bool phase_is_busy_counter(const char *name);
+bool phase_is_launch_counter(const char *name);
 
 /* Enters the time outside zones and computes shares. wall_ns: from the start of the
  * process to its end; when zones took longer (clocks, damage), they count. */

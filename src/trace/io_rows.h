@@ -30,7 +30,8 @@ enum {
     IO_MAX_EVENTS = 349000, /* per process, the first; more are counted, not kept */
     IO_SIZES = 8,
     IO_BUCKETS = 304,
-    IO_SERIES = 32,
+    IO_SERIES_OLD = 32,
+    IO_SERIES = 128,
 };
 
 enum io_direction { IO_READ, IO_WRITE };
@@ -134,9 +135,13 @@ struct io_process_row {
     uint64_t series_ticks; /* between two points of the series */
     uint64_t series_count;
     uint64_t series_start;
-    uint32_t series[IO_SERIES]; /* open_now over time, at opens */
+    uint32_t series_old[IO_SERIES_OLD]; /* of files that have no series_room */
     uint64_t seeks;
     uint64_t files_refused; /* paths that found no row */
+    uint64_t series_room;   /* IO_SERIES */
+    /* open_now over time, at opens: so many that a loop of a second shows behind ten
+     * seconds of imports */
+    uint32_t series[IO_SERIES];
     struct io_by_hand by_hand;
 };
 

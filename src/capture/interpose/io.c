@@ -184,7 +184,8 @@ static void start_clocks(struct io_state *s)
     const uint64_t now = io_ticks();
     s->second = about_a_second();
     s->next_reading = now + s->second / READING_FIRST;
-    s->process->series_ticks = s->second / 10;
+    s->process->series_room = IO_SERIES;
+    s->process->series_ticks = s->second / 40;
     s->process->series_start = now;
     uint64_t own[2] = { 0, 0 };
     const int error = read_proc_io(s, s->base, own);

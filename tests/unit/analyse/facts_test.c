@@ -20,6 +20,7 @@ static void what_nobody_measured_is_unknown(void **state)
     (void)state;
     static const enum fact known[] = {
         FACT_RUN_S,
+        FACT_LOOP_S,
         FACT_STEPS,
         FACT_STEP_MS,
         FACT_STEP_P99_MS,
@@ -46,6 +47,9 @@ static void what_nobody_measured_is_unknown(void **state)
         FACT_SYNC_SHARE,
         FACT_COMMUNICATION_SHARE,
         FACT_OTHER_SHARE,
+        FACT_STEP_MEAN_MS,
+        FACT_EVALUATIONS,
+        FACT_EPOCH_IDLE_SHARE,
         FACT_CORES,
         FACT_CPU_CORES,
         FACT_RSS_MB,
@@ -122,6 +126,7 @@ static void without_a_line_the_class_that_makes_samples_is_named(void **state)
     struct loader l = { .file = "/home/u/data.c",
                         .line = 33,
                         .dataset = "Pictures",
+                        .objects = "",
                         .batch_size = -1,
                         .ready_share = NAN };
     open_run(&t);
@@ -150,6 +155,7 @@ static void rows_are_the_batch_where_no_loader_trains(void **state)
     struct facts f;
     struct loader l = { .file = "",
                         .dataset = "",
+                        .objects = "",
                         .batch_size = 64,
                         .training = true,
                         .ready_share = NAN };
@@ -246,6 +252,7 @@ static void reading_now_and_then_or_beside_a_loader_is_none(void **state)
     assert_true(f.v[FACT_INPUT_SHARE] > zones + 0.05);
     struct loader l = { .file = "",
                         .dataset = "",
+                        .objects = "",
                         .batch_size = 64,
                         .training = true,
                         .ready_share = NAN };
