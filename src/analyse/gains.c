@@ -109,7 +109,7 @@ static void set_collate(const struct pipeline *p, struct facts *f)
 static void set_files(const struct pipeline *p, struct facts *f)
 {
     const double reads = f->v[FACT_READ_SHARE];
-    const double both = f->v[FACT_OPEN_SHARE] + reads;
+    const double both = fact_of_calls(f) + reads - fact_small_reads(f);
     const double floor_ns = floor_of_samples(f);
     if (both > 0) {
         const struct left left = left_of(p, both, 0.4, floor_ns);
