@@ -3,6 +3,9 @@
 # AddressSanitizer.
 enable_testing()
 
+# Everything the label `tsan` needs: ThreadSanitizer's build stops there.
+add_custom_target(tsan_tests)
+
 set(sonde_test_environment
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
@@ -14,9 +17,17 @@ function(describe_test name file timeout labels)
     read_head(${file} labels "" more_labels)
     read_head(${file} timeout ${timeout} timeout)
     read_head(${file} serial no serial)
+    # A core has room for two tests that mostly wait (`waits: yes` in their head): tools/test
+    # gives ctest twice as many places as there are cores, and others take two of them.
+    read_head(${file} waits no waits)
+    set(places 2)
+    if(waits)
+        set(places 1)
+    endif()
     separate_arguments(more_labels)
     set_tests_properties(${name} PROPERTIES
         LABELS "${labels};${more_labels}" TIMEOUT ${timeout} RUN_SERIAL ${serial}
+        PROCESSORS ${places}
         ENVIRONMENT "${sonde_test_environment}")
 endfunction()
 
@@ -46,6 +57,7 @@ function(add_unit_test source)
     if((layer MATCHES "^(trace|record)$" AND NOT name MATCHES "damage|kill_step") OR
        "${path}_" MATCHES "_threads_")
         list(APPEND labels tsan)
+        add_dependencies(tsan_tests ${target})
     endif()
     describe_test(unit/${path} ${source} 60 "${labels}")
 endfunction()
@@ -114,7 +126,9 @@ endif()
 function(add_interpreter_test name interpreter package)
     add_test(NAME python/${name}
              COMMAND ${CMAKE_SOURCE_DIR}/tools/test_python ${interpreter})
+    # The longest of all: first, so that none is alone at the end.
     set_tests_properties(python/${name} PROPERTIES LABELS python TIMEOUT 900
+        PROCESSORS 2 COST 200
         ENVIRONMENT "${sonde_test_environment};SONDE_PACKAGE=${package}")
 endfunction()
 

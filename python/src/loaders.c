@@ -3,6 +3,7 @@
 #include "fetches.h"
 #include "hook.h"
 #include "maker.h"
+#include "rows.h"
 
 extern const struct hook_kind next_kind, sampling_kind, sending_kind, taking_kind,
     polling_kind, pinning_kind, making_kind, collating_kind, waiting_kind, putting_kind,
@@ -146,7 +147,8 @@ int loaders_init(PyObject *module)
 {
     return PyModule_AddFunctions(module, functions) == 0 && maker_init(module) == 0 &&
                    proxies_init(module) == 0 && making_init(module) == 0 &&
-                   fetches_init(module) == 0 && batch_init() == 0
+                   fetches_init(module) == 0 && batch_init() == 0 &&
+                   rows_init(module) == 0
                ? 0
                : -1;
 }

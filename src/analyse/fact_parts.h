@@ -5,6 +5,8 @@
 #include "analyse/facts.h"
 #include "base/buf.h"
 
+struct hot_functions;
+struct pipeline;
 struct report;
 
 void facts_of_time(struct report *report, struct facts *facts);
@@ -13,15 +15,23 @@ void facts_of_machine(struct report *report, struct facts *facts);
 void facts_of_memory(struct report *report, struct facts *facts);
 void facts_of_files(struct report *report, struct facts *facts);
 void facts_of_python(struct report *report, struct facts *facts);
+void facts_of_shapes(struct report *report, struct facts *facts);
+void facts_of_hand(struct report *report, struct facts *facts);
 void facts_of_native(struct report *report, struct facts *facts);
 void facts_of_ranks(struct report *report, struct facts *facts);
 void facts_of_cards(struct report *report, struct facts *facts);
+/* Last: what cures would bring follows from all the others (gains.c). */
+void facts_of_gains(struct report *report, struct facts *facts);
+void gains_of_pipeline(const struct pipeline *pipeline, struct facts *facts);
 
 /* fmin() takes the number that is known; what is unknown must stay unknown. */
 static inline double at_most(double value, double most)
 {
     return value > most ? most : value;
 }
+
+/* CPU time of threads that spin until they are given work. */
+double native_spin_ns(const struct hot_functions *hot);
 
 /* Keeps a text as a place; an empty one, or want of memory, leaves it unknown. */
 void fact_place(struct report *report, struct facts *facts, enum fact_place place,

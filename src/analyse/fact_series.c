@@ -60,6 +60,12 @@ double steady_points_mean(const struct report *r, const char *metric,
     return s ? mean_of_points(r, s, &n) : NAN;
 }
 
+double steady_cores_busy(const struct report *r)
+{
+    const double allowed = steady_mean(r, "cpu_allowed", "");
+    return (isnan(allowed) ? steady_mean(r, "cpu_system", "") : allowed) / 100;
+}
+
 /* Medians of quarters: one odd sample must not decide. */
 static double quarter(const double *y, size_t n, size_t number)
 {

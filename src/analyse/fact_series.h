@@ -21,6 +21,10 @@ double steady_points_mean(const struct report *report, const char *metric,
 double steady_mean(const struct report *report, const char *metric,
                    const char *subject);
 
+/* Cores that anybody used, of those that the run may use: of all where it is not
+ * confined. NaN: unknown. */
+double steady_cores_busy(const struct report *report);
+
 /* How a series moved from the first step on. */
 struct growth {
     double total;     /* over that time, by the robust slope; NaN unknown */

@@ -53,6 +53,8 @@ void facts_of_cards(struct report *r, struct facts *f)
     if (!(f->v[FACT_GPUS] > 0))
         return;
     f->v[FACT_GPU_BUSY] = report_gpu_busy_share(r);
+    if (r->phases.has_launch)
+        f->v[FACT_LAUNCH_SHARE] = r->phases.launch_share;
     f->v[FACT_GPU_FOREIGN] = over_cards(r, "gpu_foreign", true);
     const double power = over_cards(r, "gpu_throttled_power", false);
     const double heat = over_cards(r, "gpu_throttled_heat", false);

@@ -9,7 +9,7 @@ static void set_cores(struct report *r, struct facts *f)
 {
     const double cores = r->run->meta.cores;
     const double used = report_cpu_percent(r) / 100;
-    const double all = steady_mean(r, "cpu_system", "") / 100;
+    const double all = steady_cores_busy(r);
     const double own = steady_mean(r, "cpu", "") / 100;
     f->v[FACT_CPU_CORES] = isnan(own) ? used : own;
     if (!(cores > 0))
@@ -21,7 +21,9 @@ static void set_cores(struct report *r, struct facts *f)
     if (isnan(all))
         f->v[FACT_IDLE_CORES] = NAN;
     f->v[FACT_FOREIGN_CORES] = all >= own ? all - own : isnan(all - own) ? NAN : 0;
-    f->v[FACT_RUNNABLE] = steady_mean(r, "runnable", "") / cores;
+    /* The kernel counts them over the whole machine: of no use to a run that has a part. */
+    if (!monitors_find(&r->monitors, "cpu_allowed", ""))
+        f->v[FACT_RUNNABLE] = steady_mean(r, "runnable", "") / cores;
 }
 
 /* Those that run and those that wait for a core which one of the run's own has: other

@@ -60,6 +60,21 @@ static bool is_spin(const struct hot_function *h)
            has(h->name, "blas_thread_server");
 }
 
+/* Threads that wait for work by asking the kernel again and again: its part counts with
+ * theirs. */
+double native_spin_ns(const struct hot_functions *hot)
+{
+    double ns = 0;
+    for (size_t i = 0; i < hot->function_count; i++) {
+        const struct hot_function *h = &hot->functions[i];
+        if (has(h->name, "sched_yield"))
+            ns += h->total_ns;
+        else if (is_spin(h))
+            ns += h->self_ns;
+    }
+    return ns;
+}
+
 /* Of a yield nearly all is the kernel's, who looks for somebody else to run. */
 static double spin_share(const struct hot_function *h)
 {
@@ -128,6 +143,10 @@ void facts_of_native(struct report *r, struct facts *f)
     for (size_t i = 0; i < h->function_count; i++)
         add(&s, &h->functions[i]);
     f->v[FACT_REFERENCE_BLAS_SHARE] = s.blas;
+    /* It has one thread, so its CPU time is time of the run. */
+    const double run_ns = report_duration_s(r) * 1e9;
+    if (run_ns > 0)
+        f->v[FACT_REFERENCE_BLAS_WALL_SHARE] = at_most(s.blas * h->cpu_ns / run_ns, 1);
     f->v[FACT_DOUBLE_SHARE] = s.doubles;
     f->v[FACT_KERNEL_SHARE] = s.kernels;
     f->v[FACT_SPIN_SHARE] = s.spin;

@@ -36,6 +36,9 @@ struct loader_reading {
 /* loader_sums.c: adds a row to the times it belongs to. */
 int loader_add_sum(struct loader_reading *g, struct loader *l, struct loader_worker *w,
                    const struct loader_sum_row *row);
+/* Of a sum of the process itself, no loader's; false: it is none. */
+bool loader_add_shapes(struct loader_reading *g, const struct loader_sum_row *row,
+                       int *ret_rc);
 /* Sorts transforms, derives totals and shares; after the last row. */
 void loader_finish_sums(struct loader *l);
 void loader_release_sums(struct loader *l);

@@ -245,6 +245,9 @@ static int add_sums(struct loader_reading *g)
     for (uint32_t i = 0; rc == 0 && i < tablefile_count(g->file, LOADER_SUMS); i++) {
         if (!tablefile_get(g->file, LOADER_SUMS, i, &row, sizeof row))
             continue;
+        /* Files of workers are read a second time: then these are known. */
+        if (!g->worked && loader_add_shapes(g, &row, &rc))
+            continue;
         struct loader *l = loader_of_row(g, row.loader);
         if (l)
             rc = loader_add_sum(g, l, row.loader == LOADER_OF_WORKER ? g->worker : NULL,
@@ -454,4 +457,5 @@ void loaders_release(struct loader_report *loaders)
 {
     for (size_t i = 0; i < loaders->count; i++)
         loader_release_sums(&loaders->list[i]);
+    distribution_release(&loaders->rows);
 }

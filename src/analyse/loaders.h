@@ -192,6 +192,11 @@ struct loader_report {
     struct loader *list;
     size_t count;
     uint64_t refused; /* rows there was no room for */
+    /* Rows of a batch as the model that is trained sees them (python/src/rows.c); count 0
+     * unknown. At least as many as it has samples. */
+    struct distribution rows;
+    /* Places in padded batches, and those of them that are no padding; 0 unknown. */
+    double cells, filled;
 };
 
 /* Fills report->loaders. A run without loaders is none the worse. */

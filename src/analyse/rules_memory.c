@@ -21,7 +21,8 @@ static bool judge_churn(const struct rule_case *c, struct draft *d)
     const double most = fmin(fmax(share, (isnan(allocator) ? 0 : allocator) +
                                              FACT_OF(c, FAULT_KERNEL_SHARE)),
                              1);
-    d->gain = (struct gain){ 0.5 * share, 0.95 * most, most + 0.9 * (1 - most) };
+    d->gain = (struct gain){ 0.5 * fmax(share, 0.9 * most), most,
+                             most + 0.9 * (1 - most) };
     buf_printf(&d->text, "Allocating and giving back memory takes %.0f %% of CPU time",
                100 * share);
     if (fact_known(c->f, FACT_ALLOC_MB_PER_STEP))

@@ -32,6 +32,8 @@ THRESHOLD(batch_least_ms, 1, NAN, "ms",
           "a batch that is made in less is not worth a word")
 THRESHOLD(queue_empty, 0.10, NAN, "share",
           "of asks that find no batch: below, the workers keep up")
+THRESHOLD(crowded, 0.3, NAN, "share",
+          "of all cores that making batches takes, none being idle")
 THRESHOLD(opens_per_step, 2, NAN, "1", "files opened in a step")
 THRESHOLD(reads_per_open, 8, NAN, "1",
           "reads of a file: below, it is the opening that costs")

@@ -6,6 +6,7 @@
 #include "import/build.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "base/error.h"
 #include "import/device.h"
+#include "import/launches.h"
 #include "import/torch.h"
 #include "trace/format.h"
 #include "trace/packwriter.h"
@@ -28,6 +30,7 @@ struct build {
                          without; 0 not yet */
     struct packwriter *w;
     struct device_time device;
+    double launch_share; /* NaN unknown */
     uint64_t steps;
 };
 
@@ -264,6 +267,8 @@ static void write_device_time(struct build *b)
             put_counter(b, name, b->device.phase_s[p], ns);
     }
     put_counter(b, "device_busy_s", b->device.busy_s, ns);
+    if (isfinite(b->launch_share))
+        put_counter(b, "device_launch_share", b->launch_share, ns);
 }
 
 static int write_process(struct build *b, size_t process, size_t main, bool is_main)
@@ -349,6 +354,9 @@ int build_traces(struct events *e, const char *dir, struct built *ret_built)
     int rc = e->is_torch ? torch_add_backward(e) : 0;
     if (rc == 0)
         rc = device_time_read(e, &b.device);
+    const size_t main_process = main_process_of(e);
+    if (rc == 0)
+        rc = launch_share_read(e, main_process, &b.launch_share);
     b.sites = calloc(2 * EVENT_NAMES, sizeof *b.sites);
     if (!b.sites || rc < 0) {
         free(b.sites);
@@ -357,7 +365,6 @@ int build_traces(struct events *e, const char *dir, struct built *ret_built)
     span_of(e, &first, &last);
     settle_base(&b, first);
     b.last_ns = last;
-    const size_t main_process = main_process_of(e);
     for (size_t i = 0; rc == 0 && i < e->process_count; i++) {
         const size_t lane = main_lane_of(e, i);
         if (lane == NO_LANE)

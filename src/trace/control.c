@@ -185,6 +185,11 @@ void control_append_clock(struct control *c)
     __atomic_store_n(&e->valid, 1, __ATOMIC_RELEASE);
 }
 
+void control_finish_clock(struct control *c)
+{
+    __atomic_store_n(&c->clock_done, 1, __ATOMIC_RELEASE);
+}
+
 void control_tick_clock(struct control *c)
 {
     uint64_t count = __atomic_load_n(&c->clock_count, __ATOMIC_ACQUIRE);
@@ -241,7 +246,10 @@ int control_read_clock(const char *dir, struct clock_table *ret_table)
     for (size_t i = 0; i < room && i < c->clock_count; i++)
         if (entries[i].valid == 1)
             readings[n++] = entries[i].reading;
-    rc = clock_table_build(readings, n, n > 0 && same_boot(&readings[0]),
+    /* All events of a run that is over lie between its readings: however close these
+     * are, interpolation is as exact as they are, and the same for every reader. */
+    const bool whole = c->clock_done && n >= 2;
+    rc = clock_table_build(readings, n, n > 0 && !whole && same_boot(&readings[0]),
                            ticks_source(), ret_table);
 done:
     free(readings);

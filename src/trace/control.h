@@ -41,6 +41,8 @@ void control_settle_gate(const struct control *control, struct trace_live *live)
 void control_tick_clock(struct control *control);
 /* Appends one now. */
 void control_append_clock(struct control *control);
+/* Says that nobody records any more: readings to come add nothing to the table. */
+void control_finish_clock(struct control *control);
 /* The clock table of DIR for readers; hostile input. */
 int control_read_clock(const char *dir, struct clock_table *ret_table);
 

@@ -310,6 +310,7 @@ uint64_t drain_steps(const struct drain *d)
 
 int drain_finish(struct drain *d, uint64_t compact_below)
 {
+    bool outlived = false;
     control_append_clock(d->control); /* nothing of the run lies beyond its readings */
     scan(d);
     for (size_t i = 0; i < d->count; i++) {
@@ -318,6 +319,9 @@ int drain_finish(struct drain *d, uint64_t compact_below)
         for (int round = 0; f->state == FILE_LIVE && round < 100000; round++)
             if (pass_file(d, f, true, compact_below) == 0 || f->alive)
                 break;
+        outlived |= f->state == FILE_LIVE && f->alive;
     }
+    if (!outlived)
+        control_finish_clock(d->control);
     return 0;
 }

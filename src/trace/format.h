@@ -369,7 +369,8 @@ struct control {
     uint64_t drainer_beat;    /* ticks of the drainer's last pass */
     uint64_t clock_count;     /* readings published (release) */
     uint64_t capture_refused; /* files of tables processes could not make (atomic) */
-    uint64_t reserved[15];
+    uint64_t clock_done;      /* 1: no event lies beyond the readings (release) */
+    uint64_t reserved[14];
 };
 _Static_assert(sizeof(struct control) <= CONTROL_CLOCK_OFFSET, "control page");
 struct clock_entry {

@@ -139,6 +139,10 @@ enum loader_sum {
     LOADER_SEND,
     LOADER_IDLE,
     LOADER_TRANSFORM,
+    /* Of the process, in whose row `loader` says LOADER_OF_WORKER: numbers */
+    LOADER_ROWS,   /* rows of a batch, as the model that is trained sees it */
+    LOADER_CELLS,  /* places in padded batches … */
+    LOADER_FILLED, /* … that are no padding */
     LOADER_SUM_END
 };
 

@@ -24,8 +24,8 @@ def test_a_coroutine_that_waits_and_works_shows_both(run):
         span = answer.one(name, "span")
         active = span["total_s"] - span["suspended_s"]
         assert span["count"] == 1
-        assert 0.98 <= span["suspended_s"] <= 1.5, name
-        assert 0.009 <= active <= 0.5, name
+        assert span["suspended_s"] >= 0.98, name
+        assert 0.009 <= active < 0.5 * span["total_s"], name  # the sleep is not in it
     assert answer.balanced()
 
 

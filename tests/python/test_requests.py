@@ -121,7 +121,7 @@ def test_threads_lose_no_request(monitor):
 def test_async_handlers_overlap(monitor):
     @monitor.profile
     async def handle(n):
-        await asyncio.sleep(0.06)
+        await asyncio.sleep(0.3)
         return n
 
     async def main():
@@ -129,7 +129,7 @@ def test_async_handlers_overlap(monitor):
 
     start = time.perf_counter()
     assert asyncio.run(main()) == list(range(20))
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 20 * 0.3  # one after the other
     report = monitor.report()
     assert report["requests_processed"] == 20 and report["sla_violations"] == 20
 
@@ -184,7 +184,8 @@ def test_wsgi_counts_until_the_last_byte(monitor):
     answer.close()
     report = monitor.report()
     assert report["failures"] == report["sla_violations"] == 1
-    assert report["user_facing"]["max_s"] > 0.06 > report["internal"]["max_s"]
+    # The sleep is in one and not in the other, however slow the machine is.
+    assert report["user_facing"]["max_s"] > report["internal"]["max_s"] + 0.05
 
 
 def test_a_real_server_tells_when_it_has_sent(monitor):
@@ -244,7 +245,8 @@ def test_asgi_counts_http_and_leaves_the_rest_alone(monitor):
     assert sent == ["http.response.start", "http.response.body"]
     report = monitor.report()
     assert report["requests_processed"] == 1
-    assert report["user_facing"]["max_s"] > 0.06 > report["internal"]["max_s"]
+    # The sleep is in one and not in the other, however slow the machine is.
+    assert report["user_facing"]["max_s"] > report["internal"]["max_s"] + 0.05
 
 
 def example(name):

@@ -92,5 +92,5 @@ def test_a_signal_to_us_ends_the_command_too():
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(0.3)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=5)
+    process.communicate(timeout=25)  # it would sleep for 30
     assert process.returncode < 0

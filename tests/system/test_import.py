@@ -159,6 +159,54 @@ def test_a_kernel_is_its_launcher_s_phase(h200):
     assert phase_of(answer, "backward")["device_s"] == pytest.approx(truth, rel=0.01)
 
 
+def launching(events):
+    """Seconds in outermost operators that launched something, waits and copies apart."""
+    launched = {e["args"]["correlation"] for e in device(events)}
+    zones = [e for e in events if e["ph"] == "X"]
+    threads, total = {e["tid"] for e in zones if e["cat"] == "cpu_op"}, 0.0
+    for tid in threads:
+        mine = sorted((e for e in zones if e["tid"] == tid), key=lambda e: (e["ts"], -e["dur"]))
+        calls = [e for e in mine if e["cat"] in ("cuda_runtime", "cuda_driver")]
+        until = 0.0
+        for op in (e for e in mine if e["cat"] == "cpu_op"):
+            end = op["ts"] + op["dur"]
+            if op["ts"] < until:
+                continue  # inside another
+            until = end
+            inside = [c for c in calls if op["ts"] <= c["ts"] < end]
+            if any(c["args"].get("correlation") in launched for c in inside):
+                waits = [c for c in inside if "Synchronize" in c["name"] or "Memcpy" in c["name"]]
+                total += op["dur"] - sum(c["dur"] for c in waits)
+    return total / 1e6
+
+
+def test_a_card_that_waits_for_launches_is_told_with_its_cause(h200):
+    """694 launches a step, the card busy 12 % of it: that is no idle symptom without cause."""
+    events, answer = h200
+    first = answer["bottlenecks"][0]
+    assert first["id"] == "launch_bound" and first["severity"] in ("high", "critical")
+    (share,) = [e for e in first["evidence"] if e["metric"] == "launch_share"]
+    steps = annotated(events, "ProfilerStep#")
+    assert share["value"] == pytest.approx(launching(events) / steps, rel=0.01)
+    (symptom,) = [b for b in answer["bottlenecks"] if b["id"] == "gpu_underutilized"]
+    assert "launch_bound" in symptom["because"]
+
+
+def test_a_busy_card_is_launched_for_in_time(tmp_path):
+    """The same launches with longer kernels: nobody waits for the host."""
+    trace = json.loads(gzip.decompress(H200.read_bytes()))
+    kernels = sorted(device(trace["traceEvents"]), key=lambda e: e["ts"])
+    until = 0.0
+    for e in kernels:  # one stream: one after the other, 7.5 × as long
+        e["ts"], e["dur"] = max(e["ts"], until), 7.5 * e["dur"]
+        until = e["ts"] + e["dur"]
+    file = tmp_path / "busy.pt.trace.json"
+    file.write_text(json.dumps(trace))
+    answer = imported(tmp_path, file)
+    assert answer["summary"]["gpu_busy_share"] > 0.8
+    assert not {b["id"] for b in answer["bottlenecks"]} & {"launch_bound", "gpu_underutilized"}
+
+
 def test_our_own_export_comes_back_the_same(tmp_path):
     """chrome export → import: every path with the same calls and time."""
     place = tmp_path / "run"

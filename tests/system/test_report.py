@@ -566,9 +566,21 @@ def test_rubbish_in_the_directory_does_no_harm(store, tmp_path):
 # ---- The same whenever it is made -----------------------------------------------------
 
 
+def assert_one_report(directory):
+    made = [sonde("report", directory, "--json").stdout for _ in range(4)]
+    assert len(set(made)) == 1
+    return json.loads(made[0])
+
+
 def test_a_run_has_one_report(tmp_path):
     """The rate of the clock is the run's: the present must not move the last digits."""
     sonde("run", "-q", "-o", tmp_path / "run", "--", workload("known_times"))
-    made = [sonde("report", tmp_path / "run", "--json").stdout for _ in range(4)]
-    assert json.loads(made[0])["run"]["duration_s"] > 0.5
-    assert len(set(made)) == 1
+    assert assert_one_report(tmp_path / "run")["run"]["duration_s"] > 0.5
+
+
+def test_a_short_run_has_one_report_too(tmp_path):
+    """Its two readings of the clock are close together: they must do, once it is over."""
+    sonde("run", "-q", "-o", tmp_path / "run", "--", program("steady"), 20, 1000)
+    answer = assert_one_report(tmp_path / "run")
+    times = {o["name"]: o["mean_ms"] for o in answer["operations"]}
+    assert times["step"] >= 0.999  # it sleeps a millisecond in each

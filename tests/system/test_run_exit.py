@@ -157,7 +157,7 @@ def test_a_timeout_ends_the_program(tmp_path):
     done = sonde("run", "-q", "--timeout", "300ms", "-o", tmp_path / "run", "sleep", "60",
                  check=False)
     assert done.returncode == -signal.SIGTERM
-    assert 0.25 < time.monotonic() - start < 5
+    assert 0.25 < time.monotonic() - start < 50  # it would sleep for 60
     answer = run_json(tmp_path / "run")
     assert answer["exit"] == {"code": None, "signal": "SIGTERM", "cause": "timeout"}
     assert any("timeout" in note for note in answer["notes"])

@@ -163,7 +163,7 @@ def test_an_interrupt_leaves_the_report_and_keeps_the_status(tmp_path):
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    assert process.wait(5) == 7
+    assert process.wait(60) == 7
     os.close(read)
     os.close(write)
 

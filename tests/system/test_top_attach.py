@@ -30,7 +30,7 @@ def test_attach_reports_on_a_process_and_lets_it_go_on(tmp_path, busy):
     assert "attached" in done.stdout and "MACHINE" in done.stdout
     answer = report(out)
     assert answer["run"]["exit"]["code"] is None
-    assert answer["run"]["duration_s"] == pytest.approx(1.5, rel=0.5)
+    assert 1.4 < answer["run"]["duration_s"] < 30  # and the process goes on for 60
     mine = [p for p in answer["processes"] if p["pid"] == busy.pid]
     assert mine and mine[0]["cpu_s"] > 0.05
     assert answer["monitors"]["cpu"]["max"] > 0

@@ -30,6 +30,7 @@ def install(torch: Any) -> None:
     from torch.utils.data import _utils, dataloader
 
     _sonde.loader_tensor(torch.Tensor)
+    _sonde.rows_tensor(torch.Tensor)
     hook = _sonde.Hook
     loader = dataloader.DataLoader
     single = dataloader._SingleProcessDataLoaderIter

@@ -262,6 +262,26 @@ static void slowest_samples_come_first_and_secrets_are_taken_out(void **state)
     assert_null(strstr(l->slowest[0].path, "abcdefghijklmnop"));
 }
 
+/* Rows and padding belong to processes: loaders or none, each file counts once. */
+static void shapes_of_all_processes_are_added_once(void **state)
+{
+    (void)state;
+    open_file(100);
+    (void)add_loader(1);
+    add_start(0, 200, 1);
+    (void)add_sum(LOADER_OF_WORKER, LOADER_ROWS, 8, 10);
+    open_file(200);
+    struct loader_self_row *self = append(LOADER_SELF);
+    self->key = 1;
+    (void)add_sum(LOADER_OF_WORKER, LOADER_CELLS, 100, 5);
+    (void)add_sum(LOADER_OF_WORKER, LOADER_FILLED, 30, 5);
+    const struct loader_report *r = read_all();
+    assert_int_equal(r->rows.count, 10);
+    assert_true(fabs(r->rows.mean - 8) < 1e-9);
+    assert_true(fabs(r->cells - 500) < 1e-9);
+    assert_true(fabs(r->filled - 150) < 1e-9);
+}
+
 /* Whatever numbers are in the rows, everything is read and nothing beyond. */
 static void files_that_lie_do_no_harm(void **state)
 {
@@ -303,6 +323,8 @@ int main(void)
             of_samples_looked_at_now_and_then_totals_are_scaled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             slowest_samples_come_first_and_secrets_are_taken_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shapes_of_all_processes_are_added_once, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(files_that_lie_do_no_harm, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

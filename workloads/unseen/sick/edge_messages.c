@@ -16,7 +16,8 @@ typedef struct {
     float *d_messages; // EDGES x WIDTH
 } scratch;
 
-static float nodes[NODES][WIDTH], sums[NODES][WIDTH], targets[NODES][WIDTH], d_sums[NODES][WIDTH];
+static float nodes[NODES][WIDTH], sums[NODES][WIDTH], targets[NODES][WIDTH],
+    d_sums[NODES][WIDTH];
 static float weight[WIDTH], gradient[WIDTH];
 static int from[EDGES], to[EDGES];
 static unsigned long state = 88172645463325252UL;
@@ -57,7 +58,8 @@ static float forward(scratch *s)
     memset(sums, 0, sizeof sums);
     for (int e = 0; e < EDGES; e++) {
         const float *x = nodes[from[e]];
-        float *m = s->messages + (size_t)e * WIDTH, *g = s->gates + (size_t)e * WIDTH, *out = sums[to[e]];
+        float *m = s->messages + (size_t)e * WIDTH, *g = s->gates + (size_t)e * WIDTH,
+              *out = sums[to[e]];
         for (int k = 0; k < WIDTH; k++) {
             g[k] = x[k] * weight[k] > 0 ? 1.0f : 0.1f;
             m[k] = x[k] * weight[k] * g[k];
@@ -76,7 +78,8 @@ static void backward(scratch *s)
 {
     memset(gradient, 0, sizeof gradient);
     for (int e = 0; e < EDGES; e++) {
-        const float *g = s->gates + (size_t)e * WIDTH, *d = d_sums[to[e]], *x = nodes[from[e]];
+        const float *g = s->gates + (size_t)e * WIDTH, *d = d_sums[to[e]],
+                    *x = nodes[from[e]];
         float *dm = s->d_messages + (size_t)e * WIDTH;
         for (int k = 0; k < WIDTH; k++) {
             dm[k] = d[k] * g[k];
@@ -94,7 +97,7 @@ static void update(void)
 int main(int argc, char **argv)
 {
     const int keep = argc > 1 && strcmp(argv[1], "--keep") == 0;
-    scratch s = {0};
+    scratch s = { 0 };
     float loss = 0;
     for (int n = 0; n < NODES; n++)
         for (int k = 0; k < WIDTH; k++) {
