@@ -82,8 +82,9 @@ static double team_loss(const struct rule_case *c)
     const double waiting = (FACT_OF(c, BUSY_THREADS) - FACT_OF(c, CPU_CORES)) /
                            FACT_OF(c, CORES);
     const double spin = FACT_OF(c, SPIN_SHARE) * (waiting > 1 ? 1 : waiting);
-    const double turns = FACT_OF(c, TURNS) * SWITCH_S;
-    return (spin > 0 ? spin : 0) + (turns > 0 ? turns : 0);
+    const double turns = FACT_OF(c, TURNS), sleeps = FACT_OF(c, SLEEPS);
+    return (spin > 0 ? spin : 0) +
+           SWITCH_S * ((turns > 0 ? turns : 0) + (sleeps > 0 ? sleeps : 0));
 }
 
 static bool is_team(const struct rule_case *c)
@@ -251,7 +252,7 @@ const struct rule rules_host[] = {
                  FACT_THREADS } },
     { "oversubscribed", "OVERSUBSCRIBED", RULES_HOST, .judge = judge_oversubscribed,
       .needs = { FACT_BUSY_THREADS, FACT_CORES },
-      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SWITCHES, FACT_TURNS,
+      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SLEEPS, FACT_TURNS,
                  FACT_CPU_CORES, FACT_CPU_PRESSURE, FACT_SPIN_SHARE,
                  FACT_FOREIGN_CORES } },
     { "gil_contention", "GIL-BOUND", RULES_HOST, .judge = judge_gil,
