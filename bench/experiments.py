@@ -69,6 +69,9 @@ def ours(where: Path, table: Table) -> dict:
 
 def theirs(where: Path, table: Table) -> None:
     python = venv() / "bin" / "python"
+    if os.environ.get("BENCH_PEERS", "1") == "0":
+        table.rows.append(Row("ChromaDB", [], skipped="BENCH_PEERS=0"))
+        return
     if not (venv() / "stamp").exists():
         table.rows.append(Row("ChromaDB", [], skipped="not installed: tools/setup"))
         return

@@ -104,6 +104,9 @@ static enum loader_unit unit_of(enum loader_sum what)
     case LOADER_IN_FLIGHT:
     case LOADER_BATCH_BYTES:
     case LOADER_BATCH_SAMPLES:
+    case LOADER_ROWS:
+    case LOADER_CELLS:
+    case LOADER_FILLED:
         return LOADER_NUMBER;
     case LOADER_SAMPLE_CPU:
     case LOADER_MAKE_CPU:

@@ -3,6 +3,7 @@
 #include "fetches.h"
 #include "hook.h"
 #include "maker.h"
+#include "rows.h"
 
 extern const struct hook_kind next_kind, sampling_kind, sending_kind, taking_kind,
     polling_kind, pinning_kind, making_kind, collating_kind, waiting_kind, putting_kind,
@@ -55,6 +56,22 @@ static PyObject *py_loader_new(PyObject *module, PyObject *args)
     row->timeout_s = timeout;
     publish(&row->key, (uint64_t)number + 1);
     return PyLong_FromLong((long)number);
+}
+
+/* loader_objects(number, text): what its data set keeps. */
+static PyObject *py_loader_objects(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned number;
+    const char *text;
+    if (!PyArg_ParseTuple(args, "Is:loader_objects", &number, &text))
+        return NULL;
+    struct loader_row *row = book_open() ? sonde_tables_row(book()->tables,
+                                                            LOADER_LOADERS, number)
+                                         : NULL;
+    if (row && !row->objects)
+        __atomic_store_n(&row->objects, book_text(text), __ATOMIC_RELEASE);
+    return new_none();
 }
 
 /* loader_standin(dataset, maker): times its samples. */
@@ -116,6 +133,7 @@ static PyObject *py_process_role(PyObject *module, PyObject *role)
 static PyMethodDef functions[] = {
     { "loader_open", py_loader_open, METH_NOARGS, NULL },
     { "loader_new", py_loader_new, METH_VARARGS, NULL },
+    { "loader_objects", py_loader_objects, METH_VARARGS, NULL },
     { "loader_standin", py_loader_standin, METH_VARARGS, NULL },
     { "loader_step", py_loader_step, METH_VARARGS, NULL },
     { "loader_is_standin", py_loader_is_standin, METH_O, NULL },
@@ -129,7 +147,8 @@ int loaders_init(PyObject *module)
 {
     return PyModule_AddFunctions(module, functions) == 0 && maker_init(module) == 0 &&
                    proxies_init(module) == 0 && making_init(module) == 0 &&
-                   fetches_init(module) == 0 && batch_init() == 0
+                   fetches_init(module) == 0 && batch_init() == 0 &&
+                   rows_init(module) == 0
                ? 0
                : -1;
 }

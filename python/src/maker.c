@@ -298,15 +298,16 @@ static void take_sites(struct maker *m, const char *sample, const char *collate)
 }
 
 /* Maker(loader, sample, collate, describe): of the loader with this number … */
-/* Maker(-1, sample, collate, describe, worker, workers): … or of the worker we are. */
+/* Maker(-1, sample, collate, describe, worker, workers, looks): … or of the worker we
+ * are, which may look at its memory. */
 static PyObject *maker_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     (void)kwargs;
     const char *sample, *collate;
     PyObject *describe_fn;
-    int loader, worker = -1, workers = 0;
-    if (!PyArg_ParseTuple(args, "issO|ii:Maker", &loader, &sample, &collate,
-                          &describe_fn, &worker, &workers))
+    int loader, worker = -1, workers = 0, looks = 0;
+    if (!PyArg_ParseTuple(args, "issO|iip:Maker", &loader, &sample, &collate,
+                          &describe_fn, &worker, &workers, &looks))
         return NULL;
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     struct maker *m = (struct maker *)alloc(type, 0);
@@ -318,6 +319,7 @@ static PyObject *maker_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     m->self = loader < 0 ? book_self() : NULL;
     if (m->self) {
         m->self->workers = (uint32_t)workers;
+        m->looks.wanted = looks;
         publish(&m->self->key, (uint64_t)worker + 1);
     }
     m->life = m->row || m->self ? b->life : 0;

@@ -9,6 +9,7 @@
 #define SONDE_PYTHON_MAKER_H
 
 #include "book.h"
+#include "looks.h"
 #include "module.h"
 
 enum { MAKER_ROWS = 64 };
@@ -19,6 +20,7 @@ struct maker {
     uint32_t loader;              /* number, or LOADER_OF_WORKER */
     struct loader_row *row;       /* of the loader made here … */
     struct loader_self_row *self; /* … or the worker this process is; one is NULL */
+    struct looks looks;           /* of a worker */
     struct loader_sum_row *sample, *sample_cpu, *collate, *make, *make_cpu, *idle,
         *pickle, *send;
     struct sonde_site *site_make, *site_sample, *site_collate, *site_idle;

@@ -6,10 +6,15 @@
  */
 #include "hook.h"
 #include "maker.h"
+#include "rows.h"
 
 #include <stdlib.h>
 
-enum { MAX_SLOTS = 256 };
+enum {
+    MAX_SLOTS = 256,
+    MASKS_FIRST = 16, /* batches whose masks are counted, … */
+    MASKS_EVERY = 16, /* … then one in so many */
+};
 
 /* A place that holds something of the program: list[index] or dict[key]. */
 struct slot {
@@ -119,6 +124,9 @@ static void making_after(struct hook *h, struct hook_call *call, PyObject *resul
     const bool stopped = call->raised &&
                          PyErr_GivenExceptionMatches(call->raised, PyExc_StopIteration);
     maker_batch_ends(k->maker, result != NULL, !result && !stopped);
+    if (result &&
+        (k->maker->batches <= MASKS_FIRST || k->maker->batches % MASKS_EVERY == 0))
+        rows_mask(result);
 }
 
 const struct hook_kind making_kind = { "making", making_before, making_after };

@@ -16,7 +16,7 @@
  *   torch.h      what the next six share
  *   watched.c    another's callable, watched
  *   calls.c      a Python function that stays what it is, watched
- *   device.c     the GPU's time at each phase
+ *   device.c     the GPU's time at each phase; turns.c of which calls
  *   tensors.c    waits for the GPU, transfers to it
  *   ranges.c     ranges the program names itself
  *   roots.c      the outermost call of a torch module
@@ -25,7 +25,7 @@
  *   loaders.c    what data loaders do, written down: book.c the file; fetches.c who
  *                iterates: next.c one fetch, batch.c what it brought, travels.c how that
  *                came, pinning.c; maker.c and making.c who makes samples, worker.c that
- *                in a process of its own, proxies.c stand-ins
+ *                in a process of its own, looks.c its memory, proxies.c stand-ins
  *
  * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The
  * same source builds for one interpreter with its own headers and, with Py_LIMITED_API,

@@ -16,6 +16,7 @@
  * Who sets __call__ of a class makes the interpreter fill the slot anew; then calls of
  * that class are not seen any more, and nothing else happens.
  */
+#include "rows.h"
 #include "torch.h"
 
 enum kind { TRAINING, EVALUATING, CREATING, KINDS };
@@ -23,6 +24,8 @@ enum { TYPES = 1024 }; /* a power of two */
 
 __thread unsigned torch_alone __attribute__((tls_model("initial-exec")));
 static __thread int evaluating __attribute__((tls_model("initial-exec")));
+/* The call that began last is one of a module that is trained. */
+static __thread bool trains __attribute__((tls_model("initial-exec")));
 
 static ternaryfunc
     plain_call; /* what the slot holds for every class written in Python */
@@ -116,13 +119,15 @@ static bool has_nothing_to_switch(PyObject *self)
     return truth_of(self, text_parameters) == 0 && truth_of(self, text_modules) == 0;
 }
 
-static void remember(PyObject *self);
+/* False: there is nothing in it to train. */
+static bool remember(PyObject *self);
 
 static enum kind kind_of(PyObject *self)
 {
+    trains = false;
     if (roots_gradients()) {
         evaluating = 0;
-        remember(self);
+        trains = remember(self);
     } else if (truth_of(self, text_training) == 0) {
         evaluating = 1;
     } else if (!has_nothing_to_switch(self)) {
@@ -140,7 +145,7 @@ static struct {
     bool switched_on; /* it was in training mode then */
 } trained;
 
-static void remember(PyObject *self)
+static bool remember(PyObject *self)
 {
     struct known *k = place_of((PyObject *)Py_TYPE(self));
     if (!k->judged) {
@@ -148,7 +153,7 @@ static void remember(PyObject *self)
         k->plain = has_nothing_to_switch(self);
     }
     if (k->plain)
-        return;
+        return false;
     if (trained.module != self || !trained.alive || !refers_to(trained.alive, self)) {
         Py_XDECREF(trained.alive);
         trained.module = self;
@@ -156,6 +161,7 @@ static void remember(PyObject *self)
         PyErr_Clear();
     }
     trained.switched_on = truth_of(self, text_training) == 1;
+    return true;
 }
 
 bool roots_switched(void)
@@ -185,6 +191,7 @@ static void tell_first(PyObject *self)
 static PyObject *root_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     const enum kind kind = kind_of(self);
+    const bool rows = trains;
     struct sonde_site *site = site_for((PyObject *)Py_TYPE(self), kind);
     if (!site)
         return plain_call(self, args, kwargs);
@@ -194,6 +201,8 @@ static PyObject *root_call(PyObject *self, PyObject *args, PyObject *kwargs)
     PyObject *answer = plain_call(self, args, kwargs);
     phase_end(site);
     torch_alone = 0;
+    if (answer && rows)
+        rows_seen(args, kwargs, answer);
     if (answer)
         tell_first(self);
     return answer;

@@ -39,6 +39,8 @@ static bool waiting_before(struct hook *h, struct hook_call *call)
     struct maker *m = (struct maker *)h->owner;
     if (!owned_before(h, call))
         return false;
+    if (m->self)
+        looks_take(&m->looks, m->self, call->start, false);
     sonde_begin_on_(m->site_idle);
     if (m->self && !m->self->first)
         put64(&m->self->first, call->start);
@@ -55,6 +57,8 @@ static void waiting_after(struct hook *h, struct hook_call *call, PyObject *resu
         put64(&m->self->last, now);
         put64(&m->self->idle_ticks, m->self->idle_ticks + (now - call->start));
     }
+    if (m->self && result == Py_None) /* it is told to end */
+        looks_take(&m->looks, m->self, now, true);
     if (!result || !PyTuple_Check(result) || PyTuple_Size(result) != 2)
         return;
     const long long number = PyLong_AsLongLong(PyTuple_GetItem(result, 0));

@@ -228,6 +228,11 @@ static struct estimate flops_rate(const struct report *r)
     return certain(report_flops_per_s(r));
 }
 
+static struct estimate system_calls(const struct report *r)
+{
+    return certain(r->syscalls.known ? (double)r->syscalls.count : NAN);
+}
+
 static const struct {
     const char *name;
     enum compare_unit unit;
@@ -248,6 +253,7 @@ static const struct {
     { "allocations", UNIT_COUNT, BETTER_LOWER, heap_count },
     { "bytes read", UNIT_BYTES, BETTER_NEITHER, bytes_read },
     { "bytes written", UNIT_BYTES, BETTER_NEITHER, bytes_written },
+    { "system calls", UNIT_COUNT, BETTER_LOWER, system_calls },
     { "FLOPs per step", UNIT_FLOPS, BETTER_NEITHER, flops_per_step },
     { "FLOPs per second", UNIT_FLOPS, BETTER_HIGHER, flops_rate },
     { "energy", UNIT_JOULES, BETTER_LOWER, energy },

@@ -148,10 +148,17 @@ static void note_cache(struct setup *s, const struct report *r)
                             : "partly warm");
 }
 
+/* What anybody used of the cores that the run may use. */
+static const struct report_series *use_of_cores(const struct report *r)
+{
+    const struct report_series *s = monitors_find(&r->monitors, "cpu_allowed", "");
+    return s ? s : monitors_find(&r->monitors, "cpu_system", "");
+}
+
 /* Cores that programs outside the run kept busy, on average; NaN unknown. */
 static double cores_of_others(const struct report *r)
 {
-    const struct report_series *all = monitors_find(&r->monitors, "cpu_system", "");
+    const struct report_series *all = use_of_cores(r);
     const struct report_series *ours = monitors_find(&r->monitors, "cpu", "");
     return all && ours ? fmax(all->avg - ours->avg, 0) / 100 : NAN;
 }
@@ -161,7 +168,7 @@ static double cores_of_others(const struct report *r)
 static void note_others(struct setup *s, const struct report *r)
 {
     const double others = cores_of_others(r);
-    const struct report_series *all = monitors_find(&r->monitors, "cpu_system", "");
+    const struct report_series *all = use_of_cores(r);
     char text[64];
     if (isnan(others))
         return;

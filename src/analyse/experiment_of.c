@@ -127,11 +127,25 @@ static int put_metrics(const struct op_value *list, struct arena *arena,
     return finish_facts(&json, arena, e, FACT_METRIC);
 }
 
-static int put_series(const struct run *run, struct arena *arena, struct experiment *e)
+static int *ranks_of_files(const struct report *r)
+{
+    const struct run *run = r->run;
+    int *ranks = calloc(run->file_count ? run->file_count : 1, sizeof *ranks);
+    for (size_t i = 0; ranks && i < run->file_count; i++) {
+        ranks[i] = -1;
+        for (size_t k = 0; k < r->process_count; k++)
+            if (strcmp(r->processes[k].file, run->files[i]) == 0)
+                ranks[i] = r->processes[k].rank;
+    }
+    return ranks;
+}
+
+static int put_series(const struct report *r, struct arena *arena, struct experiment *e)
 {
     struct metric_list *list = calloc(1, sizeof *list);
+    int *ranks = ranks_of_files(r);
     struct buf json = BUF_INIT;
-    int rc = list ? metric_list_read(run, list) : -ENOMEM;
+    int rc = list && ranks ? metric_list_read(r->run, ranks, list) : -ENOMEM;
     if (rc == 0)
         rc = metric_list_write(list, &json);
     if (rc == 0 && json.len > 2) { /* more than {} */
@@ -142,6 +156,7 @@ static int put_series(const struct run *run, struct arena *arena, struct experim
     if (list)
         metric_list_release(list);
     free(list);
+    free(ranks);
     buf_release(&json);
     return rc;
 }
@@ -280,7 +295,7 @@ int experiment_of(const struct report *report, struct arena *arena,
     if (rc == 0)
         rc = put_metrics(report->metrics, arena, &e);
     if (rc == 0 && (report->metrics || report->counters)) /* else no trace has any */
-        rc = put_series(run, arena, &e);
+        rc = put_series(report, arena, &e);
     if (rc < 0)
         return rc;
     experiment_derive(&e);

@@ -5,8 +5,10 @@
 
 /* ---- Time of the run, main thread (account.h) ---- */
 FACT(RUN_S, "duration", "s", "launcher")
+FACT(LOOP_S, "loop", "s", "zones, first step to last")
 FACT(STEPS, "steps", "1", "zones")
 FACT(STEP_MS, "step_p50", "ms", "zones, steady steps")
+FACT(STEP_MEAN_MS, "step_mean", "ms", "zones, steady steps")
 FACT(STEP_P99_MS, "step_p99", "ms", "zones, steady steps")
 FACT(STEADY_SHARE, "steady_steps_share", "share", "zones, of the loop")
 FACT(STARTUP_S, "startup", "s", "zones")
@@ -19,6 +21,7 @@ FACT(EPOCHS, "epochs", "1", "zones")
 FACT(CHECKPOINT_SHARE, "checkpoint_share", "share", "zones, of the loop")
 FACT(CHECKPOINTS, "checkpoints", "1", "zones")
 FACT(EVALUATION_SHARE, "evaluation_share", "share", "zones, of the loop")
+FACT(EVALUATIONS, "evaluations", "1", "zones")
 FACT(SLOW_STEP_SHARE, "slow_steps_share", "share",
      "zones, steps beyond twice the median")
 FACT(SLOW_STEPS, "slow_steps", "1", "zones")
@@ -43,6 +46,8 @@ FACT(PREFETCH, "prefetch_factor", "1", "DataLoader")
 FACT(PERSISTENT, "persistent_workers", "1", "DataLoader")
 FACT(PIN_MEMORY, "pin_memory", "1", "DataLoader")
 FACT(BATCH_SIZE, "batch_size", "1", "DataLoader")
+FACT(BATCH_ROWS, "batch_rows", "1",
+     "rows the trained model gives results for, no loader: the batch or more")
 FACT(BATCH_MB, "batch_size_mb", "MiB", "DataLoader")
 FACT(SAMPLE_MS, "sample_time", "ms", "loader, mean")
 FACT(SAMPLE_CPU_SHARE, "sample_cpu_share", "share", "loader, CPU over wall of a batch")
@@ -54,13 +59,14 @@ FACT(COLLATE_OF_BATCH, "collate_of_batch", "share", "loader")
 FACT(TRANSFORM_OF_SAMPLE, "transform_of_sample", "share", "loader")
 FACT(QUEUE_EMPTY_SHARE, "queue_empty_share", "share", "loader")
 FACT(WORKER_BUSY_SHARE, "worker_busy_share", "share", "loader")
-FACT(PADDING_SHARE, "padding_share", "share",
-     "loader, batches before and after collate")
+FACT(CROWDED_SHARE, "cores_taken_by_workers", "share",
+     "loader and monitors, no core idle")
+FACT(PADDING_SHARE, "padding_share", "share", "pad_sequence and attention_mask")
 FACT(WORKERS_GAIN, "gain_from_workers", "share", "what-if model")
 FACT(WORKERS_GAIN_LOW, "gain_from_workers_low", "share", "what-if model")
 FACT(WORKERS_GAIN_HIGH, "gain_from_workers_high", "share", "what-if model")
 FACT(TRANSFORM_GAIN, "gain_from_faster_transform", "share",
-     "what-if model, 10 times as fast")
+     "what-if model, a few operators a sample")
 FACT(TRANSFORM_GAIN_LOW, "gain_from_faster_transform_low", "share",
      "what-if model, twice as fast")
 FACT(TRANSFORM_GAIN_HIGH, "gain_from_faster_transform_high", "share",
@@ -72,9 +78,16 @@ FACT(COLLATE_GAIN, "gain_from_plain_collate", "share",
      "what-if model, one copy of the batch")
 FACT(COLLATE_GAIN_LOW, "gain_from_plain_collate_low", "share", "what-if model")
 FACT(COLLATE_GAIN_HIGH, "gain_from_plain_collate_high", "share", "what-if model")
+FACT(OPENS_GAIN, "gain_from_few_files", "share", "what-if model, one read a sample")
+FACT(OPENS_GAIN_LOW, "gain_from_few_files_low", "share", "what-if model")
+FACT(OPENS_GAIN_HIGH, "gain_from_few_files_high", "share", "what-if model")
+FACT(READS_GAIN, "gain_from_large_reads", "share", "what-if model, one read a sample")
+FACT(READS_GAIN_LOW, "gain_from_large_reads_low", "share", "what-if model")
+FACT(READS_GAIN_HIGH, "gain_from_large_reads_high", "share", "what-if model")
 FACT(WORKERS_BEST, "best_workers", "1", "what-if model")
 FACT(FEWER_WORKERS_LOSS, "loss_with_half_the_workers", "share", "what-if model")
 FACT(WORKER_START_S, "worker_start", "s", "loader")
+FACT(FIRST_WAIT_S, "wait_for_first_batch", "s", "loader, workers started")
 
 /* ---- Processors ---- */
 FACT(CORES, "cores", "1", "machine")
@@ -90,6 +103,7 @@ FACT(THREADS, "threads", "1", "monitors")
 FACT(BUSY_THREADS, "busy_threads", "1", "monitors")
 FACT(SWITCHES, "context_switches", "1/s", "monitors")
 FACT(TURNS, "involuntary_switches_per_cpu_second", "1/s", "monitors")
+FACT(SLEEPS, "voluntary_switches_per_cpu_second", "1/s", "monitors")
 FACT(SPIN_SHARE, "spinning_share", "share", "native stacks")
 FACT(CPU_LIMIT, "cpu_quota", "cores", "monitors, cgroup")
 FACT(THROTTLED_SHARE, "throttled_share", "share", "monitors, cgroup")
@@ -109,16 +123,20 @@ FACT(LEAK_KB_PER_STEP, "leak_per_step", "KiB", "allocation sites")
 FACT(LIVE_MB, "live_heap", "MiB", "allocations")
 FACT(FRAGMENTATION, "rss_over_live_heap", "1", "allocations and monitors")
 FACT(WORKER_GROWTH_MB, "worker_private_growth", "MiB", "monitors, all workers")
+FACT(WORKER_COPIED_MB, "worker_pages_copied", "MiB",
+     "workers: smaps_rollup at their first batch and their end; of those that looked")
 FACT(WORKER_PRIVATE_MB, "worker_private", "MiB", "monitors, all workers at the end")
 FACT(SWAP_MB, "swap", "MiB", "monitors")
 FACT(MAJOR_FAULTS, "page_faults_major", "1/s", "monitors")
 FACT(FAULTS_PER_STEP, "page_faults_per_step", "1", "monitors")
 FACT(FAULT_SHARE, "page_fault_time_share", "share",
-     "page faults at 1 µs and up, modelled")
+     "page faults beyond growth at 1 µs and up, modelled")
 FACT(FAULT_KERNEL_SHARE, "page_fault_kernel_share", "share",
      "page faults, at what native stacks in the kernel say of one")
 FACT(ALLOCS_PER_STEP, "allocations_per_step", "1", "allocations")
 FACT(ALLOC_MB_PER_STEP, "allocated_per_step", "MiB", "allocations")
+FACT(TURNOVER, "allocated_over_kept", "1",
+     "allocations over growth of resident memory, steady steps")
 FACT(ALLOC_SHARE, "allocator_share", "share", "native stacks")
 FACT(SHM_SHARE, "shm_used_share", "share", "monitors, /dev/shm")
 FACT(SHM_MB, "shm_used", "MiB", "monitors, /dev/shm")
@@ -126,6 +144,7 @@ FACT(SHM_MB, "shm_used", "MiB", "monitors, /dev/shm")
 /* ---- Files ---- */
 FACT(OPEN_SHARE, "open_time_share", "share", "I/O capture, of the readers' time")
 FACT(OPENS_PER_STEP, "opens_per_step", "1", "I/O capture")
+FACT(LOOKS_PER_STEP, "looks_per_step", "1", "I/O capture, stat and folders listed")
 FACT(READ_SHARE, "read_time_share", "share", "I/O capture, of the readers' time")
 FACT(READS_PER_STEP, "reads_per_step", "1", "I/O capture")
 FACT(READ_KB, "read_size", "KiB", "I/O capture, mean")
@@ -139,12 +158,17 @@ FACT(OPEN_GROWS, "open_descriptors_grow", "1", "I/O capture")
 /* ---- Python ---- */
 FACT(GIL_WAIT_SHARE, "gil_wait_share", "share", "Python stacks, main thread")
 FACT(GC_SHARE, "gc_share", "share", "Python stacks, main thread")
+FACT(GC_LIKELY_SHARE, "gc_share_likely", "share",
+     "Python stacks, main thread; imports and the end apart")
 FACT(LOG_SHARE, "logging_share", "share", "Python stacks and zones, main thread")
+FACT(LOG_WHOLE_SHARE, "function_that_logs_share", "share", "Python stacks, main thread")
 FACT(COMPILE_SHARE, "compile_share", "share", "Python stacks, main thread")
 FACT(PYTHON_SHARE, "interpreter_share", "share", "native stacks")
 
 /* ---- Native code ---- */
 FACT(REFERENCE_BLAS_SHARE, "reference_blas_share", "share", "native stacks")
+FACT(REFERENCE_BLAS_WALL_SHARE, "reference_blas_of_run", "share",
+     "native stacks, over the run's time")
 FACT(DOUBLE_SHARE, "float64_kernels_share", "share", "native stacks")
 FACT(KERNEL_SHARE, "compute_kernels_share", "share", "native stacks")
 FACT(OVERHEAD_SHARE, "framework_share", "share", "native stacks")

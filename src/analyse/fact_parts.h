@@ -5,6 +5,8 @@
 #include "analyse/facts.h"
 #include "base/buf.h"
 
+struct hot_functions;
+struct pipeline;
 struct report;
 
 void facts_of_time(struct report *report, struct facts *facts);
@@ -13,14 +15,35 @@ void facts_of_machine(struct report *report, struct facts *facts);
 void facts_of_memory(struct report *report, struct facts *facts);
 void facts_of_files(struct report *report, struct facts *facts);
 void facts_of_python(struct report *report, struct facts *facts);
+void facts_of_shapes(struct report *report, struct facts *facts);
+void facts_of_hand(struct report *report, struct facts *facts);
 void facts_of_native(struct report *report, struct facts *facts);
 void facts_of_ranks(struct report *report, struct facts *facts);
 void facts_of_cards(struct report *report, struct facts *facts);
+/* Last: what cures would bring follows from all the others (gains.c). */
+void facts_of_gains(struct report *report, struct facts *facts);
+void gains_of_pipeline(const struct pipeline *pipeline, struct facts *facts);
 
 /* fmin() takes the number that is known; what is unknown must stay unknown. */
 static inline double at_most(double value, double most)
 {
     return value > most ? most : value;
+}
+
+/* CPU time of threads that spin until they are given work. */
+double native_spin_ns(const struct hot_functions *hot);
+
+/* Reads that are part of what a small file costs, however little is in it. */
+static inline double fact_small_reads(const struct facts *facts)
+{
+    return facts->v[FACT_READ_KB] < 64 ? facts->v[FACT_READ_SHARE] : 0;
+}
+
+/* Share of the time to load that goes with the number of files: calls, and at least as
+ * long again for what a program does around each: paths, objects, close(). */
+static inline double fact_of_calls(const struct facts *facts)
+{
+    return at_most(2 * (facts->v[FACT_OPEN_SHARE] + fact_small_reads(facts)), 1);
 }
 
 /* Keeps a text as a place; an empty one, or want of memory, leaves it unknown. */

@@ -25,20 +25,45 @@ static double steady_to_s(const struct report *r)
     return a->known && !a->partial ? (a->wall_ns - a->end_ns) / 1e9 + 0.05 : INFINITY;
 }
 
-double steady_mean(const struct report *r, const char *metric, const char *subject)
+bool steady_has(const struct report *r, double t_s)
 {
-    const struct report_series *s = monitors_find(&r->monitors, metric, subject);
-    const double from = steady_from_s(r), to = steady_to_s(r);
+    return t_s >= steady_from_s(r) && t_s <= steady_to_s(r);
+}
+
+static double mean_of_points(const struct report *r, const struct report_series *s,
+                             size_t *ret_count)
+{
     double sum = 0;
     size_t n = 0;
-    if (!s)
-        return NAN;
     for (size_t i = 0; i < s->point_count; i++)
-        if (s->points[i].t_s >= from && s->points[i].t_s <= to) {
+        if (steady_has(r, s->points[i].t_s)) {
             sum += s->points[i].mean;
             n++;
         }
-    return n >= 3 ? sum / (double)n : s->avg;
+    *ret_count = n;
+    return n ? sum / (double)n : NAN;
+}
+
+double steady_mean(const struct report *r, const char *metric, const char *subject)
+{
+    const struct report_series *s = monitors_find(&r->monitors, metric, subject);
+    size_t n = 0;
+    const double mean = s ? mean_of_points(r, s, &n) : NAN;
+    return s && n < 3 ? s->avg : mean;
+}
+
+double steady_points_mean(const struct report *r, const char *metric,
+                          const char *subject)
+{
+    const struct report_series *s = monitors_find(&r->monitors, metric, subject);
+    size_t n;
+    return s ? mean_of_points(r, s, &n) : NAN;
+}
+
+double steady_cores_busy(const struct report *r)
+{
+    const double allowed = steady_mean(r, "cpu_allowed", "");
+    return (isnan(allowed) ? steady_mean(r, "cpu_system", "") : allowed) / 100;
 }
 
 /* Medians of quarters: one odd sample must not decide. */

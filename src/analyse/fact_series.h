@@ -3,6 +3,7 @@
 #ifndef SONDE_ANALYSE_FACT_SERIES_H
 #define SONDE_ANALYSE_FACT_SERIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct report;
@@ -10,10 +11,19 @@ struct report_series;
 
 /* Where the first step was, after the start; 0 without steps. */
 double steady_from_s(const struct report *report);
+/* Whether a moment belongs to the steady steps. */
+bool steady_has(const struct report *report, double t_s);
+/* Mean of the points in the steady part alone; NaN when there is none. */
+double steady_points_mean(const struct report *report, const char *metric,
+                          const char *subject);
 /* Mean of the points behind the first step, of all when there are fewer than three; NaN
  * when there is no such series. */
 double steady_mean(const struct report *report, const char *metric,
                    const char *subject);
+
+/* Cores that anybody used, of those that the run may use: of all where it is not
+ * confined. NaN: unknown. */
+double steady_cores_busy(const struct report *report);
 
 /* How a series moved from the first step on. */
 struct growth {

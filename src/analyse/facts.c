@@ -17,7 +17,7 @@ const struct fact_info fact_infos[FACT_COUNT] = {
 void facts_init(struct facts *facts)
 {
     for (int i = 0; i < FACT_COUNT; i++)
-        facts->v[i] = NAN;
+        facts->v[i] = NAN, facts->source[i] = NULL;
     for (int i = 0; i < PLACE_COUNT; i++)
         facts->place[i] = "";
 }
@@ -40,8 +40,11 @@ int facts_read(struct report *report, struct facts *ret_facts)
     facts_of_python(report, ret_facts);
     facts_of_loader(report, ret_facts); /* what the loader says wins over zones */
     facts_of_files(report, ret_facts);
+    facts_of_shapes(report, ret_facts);
+    facts_of_hand(report, ret_facts); /* where no loader is: after files */
     facts_of_native(report, ret_facts);
     facts_of_cards(report, ret_facts);
     facts_of_ranks(report, ret_facts);
+    facts_of_gains(report, ret_facts);
     return 0;
 }

@@ -51,6 +51,7 @@ enum fact_place {
 
 struct facts {
     double v[FACT_COUNT];
+    const char *source[FACT_COUNT]; /* NULL: as fact_infos says */
     const char *place[PLACE_COUNT];
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/fact_parts.h"
+#include "analyse/loaders.h"
 #include "analyse/report.h"
 #include "base/files.h"
 
@@ -115,6 +116,69 @@ static void put_path(struct report *r, struct facts *f, enum fact_place place,
     buf_release(&b);
 }
 
+/* ---- What loading does ------------------------------------------------------------------
+ *
+ * Zones of the phases of input, in all processes. Files that are opened elsewhere, to
+ * prepare data before the first step say, are not theirs. */
+struct input_io {
+    bool known;
+    double open_ns, look_ns, read_ns;
+    double opens, looks;
+};
+
+static bool is_input(int phase)
+{
+    return phase == SONDE_DATA_LOADING || phase == SONDE_PREPROCESSING ||
+           phase == SONDE_AUGMENTATION || phase == SONDE_COLLATE;
+}
+
+static struct input_io io_of_input(const struct io_report *io)
+{
+    struct input_io in = { .known = false };
+    for (size_t i = 0; io->hand.known && i < io->zone_count; i++) {
+        const struct io_by_zone *z = &io->zones[i];
+        if (!is_input(z->phase))
+            continue;
+        in.known |= z->calls[0] || z->opens || z->looks;
+        in.open_ns += z->open_ns;
+        in.look_ns += z->look_ns;
+        in.read_ns += z->ns[0];
+        in.opens += (double)z->opens;
+        in.looks += (double)z->looks;
+    }
+    return in;
+}
+
+/* All the time of loading that such calls can be a part of; NaN unknown. */
+static double input_ns(const struct report *r)
+{
+    const struct loader *l = loaders_training(&r->loaders);
+    const struct phase_split *p = &r->phases;
+    double share = 0;
+    if (r->readers_ns > 0)
+        return r->readers_ns;
+    if (l && l->make.d.count)
+        return loader_times_total_s(&l->make) * 1e9;
+    for (int phase = 0; phase < SONDE_PHASE_COUNT; phase++)
+        share += is_input(phase) ? p->share[phase] : 0;
+    return p->has_main && share > 0 ? share * p->wall_ns : NAN;
+}
+
+static void set_input(const struct report *r, struct facts *f)
+{
+    const struct input_io in = io_of_input(&r->io);
+    const double all_ns = input_ns(r);
+    const double steps = (double)r->account.steps;
+    if (!in.known || !(all_ns > 0))
+        return;
+    f->v[FACT_OPEN_SHARE] = fmin((in.open_ns + in.look_ns) / all_ns, 1);
+    f->v[FACT_READ_SHARE] = fmin(in.read_ns / all_ns, 1);
+    if (steps > 0) {
+        f->v[FACT_OPENS_PER_STEP] = in.opens / steps;
+        f->v[FACT_LOOKS_PER_STEP] = in.looks / steps;
+    }
+}
+
 /* The time of those who read: the workers', or what the main thread spends on input. */
 static double readers_ns(const struct report *r, const struct facts *f)
 {
@@ -139,14 +203,16 @@ static void set_shares(struct report *r, struct facts *f, const struct data_sums
         f->v[FACT_SMALL_READ_SHARE] = s->small / s->reads;
         f->v[FACT_READ_KB] = s->read_bytes / s->reads / 1024;
     }
-    /* Without a list of transforms all of a sample's CPU time counts as one; calls for
-     * files are not. */
-    if (r->transforms_unknown)
-        f->v[FACT_TRANSFORM_OF_SAMPLE] -= f->v[FACT_OPEN_SHARE] + f->v[FACT_READ_SHARE];
     if (steps > 0) {
         f->v[FACT_OPENS_PER_STEP] = s->opens / steps;
         f->v[FACT_READS_PER_STEP] = s->reads / steps;
     }
+    set_input(r, f);
+    /* Without a list of transforms all of a sample's CPU time counts as one; calls for
+     * files are not, nor is what goes with each of them. */
+    if (r->transforms_unknown)
+        f->v[FACT_TRANSFORM_OF_SAMPLE] -= fact_of_calls(f) + f->v[FACT_READ_SHARE] -
+                                          fact_small_reads(f);
     if (s->pages > 0)
         f->v[FACT_COLD_SHARE] = s->cold_pages / s->pages;
 }

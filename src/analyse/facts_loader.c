@@ -32,15 +32,23 @@ static double mean_of(const struct loader_times *t)
 
 /* ---- The model ------------------------------------------------------------------------ */
 
-/* CPU of the main process in a step, without what it spends on making batches. */
+/* CPU of the main process in a step, without what it spends on making or taking batches,
+ * and without threads that spin until they are given work: they make room for whoever
+ * wants their core. At least what the main thread itself computes, at most all cores
+ * while it does. */
 static double compute_cpu(const struct report *r, const struct loader *l,
-                          double step_ns, double make_cpu)
+                          const struct pipeline *p)
 {
     char pid[16];
     (void)snprintf(pid, sizeof pid, "%u", l->pid);
-    const double cores = steady_mean(r, "cpu", pid) / 100;
-    const double all = cores * step_ns;
-    return l->num_workers > 0 || isnan(make_cpu) ? all : fmax(all - make_cpu, 0);
+    const double loop = account_loop_ns(&r->account);
+    const double over = loop > 0 ? loop : report_duration_s(r) * 1e9;
+    const double spin = native_spin_ns(&r->hot) / over;
+    const double cores = steady_mean(r, "cpu", pid) / 100 - fmin(spin, p->cores - 1);
+    const double beside = l->num_workers > 0 ? p->receive_ns : p->make_cpu_ns;
+    const double all = cores * p->step_ns - (isnan(beside) ? 0 : beside);
+    const double least = p->compute_ns - p->compute_wait_ns;
+    return isnan(all) ? NAN : fmin(fmax(all, least), p->compute_ns * p->cores);
 }
 
 /* Where there are more workers than cores, what a worker does not compute it waits for a
@@ -61,9 +69,9 @@ static double transform_of(const struct loader *l)
 
 static double foreign_cores(const struct report *r)
 {
-    const double all = steady_mean(r, "cpu_system", "");
-    const double own = steady_mean(r, "cpu", "");
-    return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0) / 100;
+    const double all = steady_cores_busy(r);
+    const double own = steady_mean(r, "cpu", "") / 100;
+    return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0);
 }
 
 /* Of a wall time of the main thread: waiting for a core while the workers had it. Others
@@ -106,6 +114,12 @@ static double own_receive(const struct loader *l)
     return isnan(batch_mb(l)) ? median : at_most(median, usual_receive(l));
 }
 
+/* The quicker ones were taken while their worker had nothing else to do. */
+static double idle_receive(const struct loader *l)
+{
+    return l->receive.d.count >= 20 ? distribution_quantile(&l->receive.d, 0.25) : NAN;
+}
+
 static void fill_pipeline(const struct report *r, const struct loader *l,
                           struct pipeline *p)
 {
@@ -121,12 +135,12 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
         .cores = cores,
         .step_ns = step,
         .compute_ns = fmax(step - mean_of(&l->fetch), 0),
-        .compute_cpu_ns = compute_cpu(r, l, step, cpu),
         .make_ns = own_make(l, cores, make, cpu),
         .make_cpu_ns = cpu,
         .transform_share = transform_of(l),
         .ship_ns = l->num_workers > 0 ? median_of_times(&l->pickle) : NAN,
         .receive_ns = l->num_workers > 0 ? own_receive(l) : NAN,
+        .receive_idle_ns = l->num_workers > 0 ? idle_receive(l) : NAN,
         .batch_mb = batch_mb(l),
         .make = l->make.d.count ? &l->make.d : NULL,
         .foreign_cores = foreign_cores(r),
@@ -136,6 +150,7 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
     p->known = p->known && p->compute_ns >= 0;
     if (l->num_workers > 0)
         p->compute_wait_ns = waited_for_workers(r, l, p->compute_ns);
+    p->compute_cpu_ns = compute_cpu(r, l, p);
 }
 
 void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
@@ -144,73 +159,6 @@ void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
     *ret_pipeline = (struct pipeline){ .known = false };
     if (l)
         fill_pipeline(report, l, ret_pipeline);
-}
-
-/* What is saved when only parts of the time to make a batch are left: the three facts
- * that begin with `mid`. */
-static void set_gain(const struct pipeline *p, struct facts *f, enum fact mid,
-                     const double left[3], bool even)
-{
-    struct forecast with[3];
-    for (int i = 0; i < 3; i++) {
-        struct settings s = whatif_now(p);
-        s.make_part = fmax(left[i], 1e-3);
-        s.even = even;
-        with[i] = whatif_predict(p, &s);
-    }
-    const double step = p->step_ns;
-    const double gain = fmax(1 - with[1].step_ns / step, 0);
-    f->v[mid] = gain;
-    f->v[mid + 1] = fmin(fmax(1 - with[0].high_ns / step, 0), gain);
-    f->v[mid + 2] = fmax(1 - with[2].low_ns / step, gain);
-}
-
-/* What a batch of MiB costs to put together in one copy, with the calls around it. */
-static double copy_ns(double mb)
-{
-    return isnan(mb) ? 0 : 0.1e6 + 0.3e6 * mb;
-}
-
-/* Cures of what a batch costs. A rewritten transform is seldom less than twice as fast;
- * loops of Python over elements that become array operations are ten times and more. */
-static void set_cures(const struct pipeline *p, struct facts *f)
-{
-    const double transform = at_most(f->v[FACT_TRANSFORM_OF_SAMPLE], 1);
-    const double tail = f->v[FACT_SLOW_SAMPLE_SHARE];
-    const double collate = f->v[FACT_COLLATE_OF_BATCH];
-    const double copied = copy_ns(p->batch_mb) / p->make_ns;
-    if (transform > 0) {
-        const double left[3] = { 1 - 0.5 * transform, 1 - 0.9 * transform,
-                                 1 - transform };
-        set_gain(p, f, FACT_TRANSFORM_GAIN, left, false);
-    }
-    if (tail > 0) {
-        const double left[3] = { 1 - 0.6 * tail, 1 - tail, 1 - 1.1 * tail };
-        set_gain(p, f, FACT_EVEN_GAIN, left, true);
-    }
-    if (collate > 0) {
-        const double left[3] = { 1 - 0.5 * collate, fmin(1 - collate + copied, 1),
-                                 1 - collate };
-        set_gain(p, f, FACT_COLLATE_GAIN, left, false);
-    }
-}
-
-static void set_model(const struct pipeline *p, struct facts *f)
-{
-    if (!p->known)
-        return;
-    set_cures(p, f);
-    const struct settings best = whatif_best(p);
-    struct settings half = whatif_now(p);
-    f->v[FACT_WORKERS_BEST] = best.workers;
-    const struct forecast with_best = whatif_predict(p, &best);
-    f->v[FACT_WORKERS_GAIN] = fmax(1 - with_best.step_ns / p->step_ns, 0);
-    f->v[FACT_WORKERS_GAIN_LOW] = fmax(1 - with_best.high_ns / p->step_ns, 0);
-    f->v[FACT_WORKERS_GAIN_HIGH] = fmax(1 - with_best.low_ns / p->step_ns, 0);
-    half.workers = (half.workers + 1) / 2;
-    if (p->workers >= 2)
-        f->v[FACT_FEWER_WORKERS_LOSS] = whatif_predict(p, &half).step_ns / p->step_ns -
-                                        1;
 }
 
 /* ---- Samples ------------------------------------------------------------------------- */
@@ -346,6 +294,21 @@ static double private_growth(const struct report *r, uint32_t pid, double *ret_l
     return *ret_last - s->points[s->point_count / 4].mean;
 }
 
+/* What they copied is known to the page, where they looked themselves; what they grew by
+ * may be more, by what they allocate. */
+static void set_copied(const struct loader *l, struct facts *f)
+{
+    double own = 0;
+    const double copied = loader_copied_mb(l);
+    if (isnan(copied))
+        return;
+    for (size_t i = 0; i < l->worker_count; i++)
+        own += isnan(l->workers[i].private_mb) ? 0 : l->workers[i].private_mb;
+    f->v[FACT_WORKER_COPIED_MB] = copied;
+    f->v[FACT_WORKER_GROWTH_MB] = fmax(f->v[FACT_WORKER_GROWTH_MB], copied);
+    f->v[FACT_WORKER_PRIVATE_MB] = fmax(f->v[FACT_WORKER_PRIVATE_MB], own);
+}
+
 static void set_workers(struct report *r, const struct loader *l, struct facts *f)
 {
     double busy = 0, alive = 0, growth = 0, last = 0, own = 0;
@@ -367,31 +330,57 @@ static void set_workers(struct report *r, const struct loader *l, struct facts *
         f->v[FACT_WORKER_GROWTH_MB] = growth;
         f->v[FACT_WORKER_PRIVATE_MB] = own;
     }
+    set_copied(l, f);
     r->readers_ns = busy * 1e9;
 }
 
-/* The first batch of an epoch waits for the workers to start. */
+/* Starting processes also slows what runs beside it, and their ends the program notices
+ * late: the steps at changes of epochs and the pauses between steps tell it all, but
+ * they may hold other work of the epoch. Of that no more than so many times as much as
+ * was seen in the loader itself. */
+static double lost_at_changes(const struct step_account *a, double in_loader_s)
+{
+    const double most = 1.5 * in_loader_s;
+    const double lost = (a->between_idle_ns + a->epoch_ns) / 1e9;
+    return a->known && lost > in_loader_s ? fmin(lost, most) : in_loader_s;
+}
+
+/* The first batch of an epoch waits for the workers to start, and workers that are not kept
+ * are ended behind its last. What the first start and the last end take is no change. */
 static void set_epochs(const struct report *r, const struct loader *l, struct facts *f)
 {
     const double usual = l->fetch.d.count ? l->fetch.d.mean / 1e9 : 0;
+    const bool anew = l->num_workers > 0 && !l->persistent_workers;
     double all = 0, changes = 0;
-    /* Workers that are not kept are also ended between two epochs. */
-    if (l->num_workers > 0 && !l->persistent_workers && l->epochs > 1)
-        changes = r->account.between_idle_ns / 1e9;
     for (size_t i = 0; i < l->epoch_count; i++) {
         const double lost = l->epoch_list[i].first_batch_s - usual;
-        if (!(lost > 0))
-            continue;
-        all += lost;
-        changes += i > 0 ? lost : 0;
+        const double ending = l->epoch_list[i].end_s;
+        all += lost > 0 ? lost : 0;
+        changes += i > 0 && lost > 0 ? lost : 0;
+        changes += anew && i + 1 < l->epoch_count && ending > 0 ? ending : 0;
     }
     const double loop_s = account_loop_ns(&r->account) / 1e9;
     const double wall_s = loop_s > 0 ? loop_s : report_duration_s(r);
     f->v[FACT_EPOCHS] = (double)l->epochs;
     if (l->num_workers > 0)
         f->v[FACT_WORKER_START_S] = all;
+    if (l->num_workers > 0 && l->epoch_count)
+        f->v[FACT_FIRST_WAIT_S] = fmax(
+            l->epoch_list[0].first_batch_s - l->epoch_list[0].iter_s - usual, 0);
     if (wall_s > 0 && l->epoch_count >= 2)
-        f->v[FACT_EPOCH_SHARE] = changes / wall_s;
+        f->v[FACT_EPOCH_SHARE] = fmin(lost_at_changes(&r->account, changes) / wall_s,
+                                      1);
+}
+
+/* Batches may be there in time and still cost: where no core is idle, what workers compute
+ * the step has to wait for. Share of all cores' time. */
+static void set_crowding(const struct report *r, const struct pipeline *p,
+                         struct facts *f)
+{
+    const double busy = steady_cores_busy(r) / p->cores;
+    if (p->known && p->workers > 0 && busy >= 0)
+        f->v[FACT_CROWDED_SHARE] =
+            busy >= 0.9 ? at_most(p->make_cpu_ns / (p->cores * p->step_ns), 1) : 0;
 }
 
 /* ---- All of it --------------------------------------------------------------------------- */
@@ -423,6 +412,10 @@ static void set_places(struct report *r, const struct loader *l, struct facts *f
     fact_place(r, f, PLACE_DATASET, &b);
     if (b.len)
         buf_puts(&b, "'s attributes");
+    if (l->objects[0]) {
+        buf_clear(&b);
+        buf_puts(&b, l->objects);
+    }
     fact_place(r, f, PLACE_OBJECT, &b);
     buf_release(&b);
     name_transform(r, l, f);
@@ -451,5 +444,5 @@ void facts_of_loader(struct report *r, struct facts *f)
     set_epochs(r, l, f);
     set_places(r, l, f);
     fill_pipeline(r, l, &p);
-    set_model(&p, f);
+    set_crowding(r, &p, f);
 }

@@ -5,6 +5,7 @@
 
 #include "analyse/fact_parts.h"
 #include "analyse/fact_series.h"
+#include "analyse/facts_churn.h"
 #include "analyse/report.h"
 #include "base/files.h"
 
@@ -155,19 +156,23 @@ static double fault_s(const struct report *r)
 
 static void set_faults(struct report *r, struct facts *f)
 {
-    const double faults = steady_mean(r, "page_faults", "");
+    const struct churn churn = churn_of(r, f);
+    const double faults = churn.faults_per_s;
     const double cores = f->v[FACT_CPU_CORES];
+    f->v[FACT_TURNOVER] = churn_turnover(&churn);
     f->v[FACT_MAJOR_FAULTS] = steady_mean(r, "page_faults_major", "");
     f->v[FACT_SWAP_MB] = steady_mean(r, "swap", "");
     if (cores > 0.05)
         f->v[FACT_FAULT_SHARE] = at_most(faults * FAULT_S / cores, 1);
     if (cores > 0.05)
         f->v[FACT_FAULT_KERNEL_SHARE] = at_most(faults * fault_s(r) / cores, 1);
-    const double fresh = fresh_mb_per_step(r) * FRESH_MS_PER_MB / f->v[FACT_STEP_MS];
+    const double fresh = fresh_mb_per_step(r) * churn_returned(&churn) *
+                         FRESH_MS_PER_MB / f->v[FACT_STEP_MS];
     if (fresh > 0) /* fmax takes the one that is known */
         f->v[FACT_FAULT_SHARE] = at_most(fmax(f->v[FACT_FAULT_SHARE], fresh), 1);
     if (f->v[FACT_STEP_MS] > 0)
-        f->v[FACT_FAULTS_PER_STEP] = faults * f->v[FACT_STEP_MS] / 1e3;
+        f->v[FACT_FAULTS_PER_STEP] = steady_mean(r, "page_faults", "") *
+                                     f->v[FACT_STEP_MS] / 1e3;
 }
 
 void facts_of_memory(struct report *r, struct facts *f)

@@ -60,6 +60,23 @@ static bool is_spin(const struct hot_function *h)
            has(h->name, "blas_thread_server");
 }
 
+/* Of a yield nearly all is the kernel's, who looks for somebody else to run. */
+static double spin_share(const struct hot_function *h)
+{
+    const bool yields = strcmp(h->name, "__sched_yield") == 0 ||
+                        strcmp(h->name, "sched_yield") == 0;
+    return yields ? h->total_share : is_spin(h) ? h->share : 0;
+}
+
+/* CPU time of threads that wait for work that way. */
+double native_spin_ns(const struct hot_functions *hot)
+{
+    double ns = 0;
+    for (size_t i = 0; i < hot->function_count; i++)
+        ns += spin_share(&hot->functions[i]) * hot->cpu_ns;
+    return ns;
+}
+
 static bool is_allocator(const struct hot_function *h)
 {
     static const char *const names[] = {
@@ -104,7 +121,7 @@ static void add(struct shares *s, const struct hot_function *h)
     }
     s->doubles += is_double(h) ? h->share : 0;
     s->kernels += kernel && !is_spin(h) ? h->share : 0;
-    s->spin += is_spin(h) ? h->share : 0;
+    s->spin += spin_share(h);
     s->allocator += is_allocator(h) ? h->share : 0;
     s->interpreter += is_interpreter(h) ? h->share : 0;
     s->framework += is_framework(h) && !kernel ? h->share : 0;
@@ -120,6 +137,10 @@ void facts_of_native(struct report *r, struct facts *f)
     for (size_t i = 0; i < h->function_count; i++)
         add(&s, &h->functions[i]);
     f->v[FACT_REFERENCE_BLAS_SHARE] = s.blas;
+    /* It has one thread, so its CPU time is time of the run. */
+    const double run_ns = report_duration_s(r) * 1e9;
+    if (run_ns > 0)
+        f->v[FACT_REFERENCE_BLAS_WALL_SHARE] = at_most(s.blas * h->cpu_ns / run_ns, 1);
     f->v[FACT_DOUBLE_SHARE] = s.doubles;
     f->v[FACT_KERNEL_SHARE] = s.kernels;
     f->v[FACT_SPIN_SHARE] = s.spin;

@@ -45,6 +45,7 @@ static void set_parts(struct facts *f, const struct step_account *a)
     f->v[FACT_CHECKPOINT_SHARE] = a->checkpoint_ns / loop;
     f->v[FACT_CHECKPOINTS] = (double)a->checkpoints;
     f->v[FACT_EVALUATION_SHARE] = a->evaluation_ns / loop;
+    f->v[FACT_EVALUATIONS] = (double)a->evaluations;
     if (!a->partial) {
         const double startup = a->startup_ns - a->startup_work_ns;
         f->v[FACT_STARTUP_S] = startup / 1e9;
@@ -56,6 +57,7 @@ static void set_steps(struct facts *f, const struct step_account *a)
 {
     f->v[FACT_STEPS] = (double)a->steps;
     f->v[FACT_STEP_MS] = a->median_ns / 1e6;
+    f->v[FACT_STEP_MEAN_MS] = a->mean_ns / 1e6;
     f->v[FACT_STEP_P99_MS] = a->p99_ns / 1e6;
     if (a->steady_ns > 0) {
         f->v[FACT_SLOW_STEP_SHARE] = a->slow_ns / a->steady_ns;
@@ -111,6 +113,7 @@ void facts_of_time(struct report *r, struct facts *f)
 {
     const struct step_account *a = &r->account;
     f->v[FACT_RUN_S] = report_duration_s(r);
+    f->v[FACT_LOOP_S] = account_loop_ns(&r->account) / 1e9;
     if (a->known && a->steps >= LEAST_STEPS) {
         set_parts(f, a);
         set_steps(f, a);

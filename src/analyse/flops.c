@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char key[] = "flops_per_step";
+static const char key[] = "flops_per_step", total_key[] = "flops";
 
-static double of_values(const struct op_value *list)
+static double of_values(const struct op_value *list, const char *name)
 {
     for (const struct op_value *v = list; v; v = v->next)
-        if (strcmp(v->name, key) == 0 && v->last > 0)
+        if (strcmp(v->name, name) == 0 && v->last > 0)
             return v->last;
     return NAN;
 }
@@ -29,9 +29,9 @@ static double of_params(const struct run_pair *params, size_t count)
 
 double report_flops_per_step(const struct report *report)
 {
-    double flops = of_values(report->metrics);
+    double flops = of_values(report->metrics, key);
     if (isnan(flops))
-        flops = of_values(report->counters);
+        flops = of_values(report->counters, key);
     if (isnan(flops))
         flops = of_params(report->params, report->param_count);
     return flops;
@@ -40,4 +40,14 @@ double report_flops_per_step(const struct report *report)
 double report_flops_per_s(const struct report *report)
 {
     return report_flops_per_step(report) * step_rate_per_s(&report->steps);
+}
+
+double report_flops(const struct report *report)
+{
+    double flops = of_values(report->metrics, total_key);
+    if (isnan(flops))
+        flops = of_values(report->counters, total_key);
+    if (isnan(flops) && report->steps.calls)
+        flops = report_flops_per_step(report) * (double)report->steps.calls;
+    return flops;
 }

@@ -233,7 +233,15 @@ static int add_zone(struct reading *g, const struct trace *trace,
         z->bytes[d] += row->bytes[d];
         z->ns[d] += (double)row->ticks[d] * g->ns_per_tick;
     }
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (trace)
+        z->phase = trace_site(trace, site)->phase;
+    z->opens += row->opens;
+    z->looks += row->looks;
+    z->open_ns += (double)row->open_ticks * g->ns_per_tick;
+    z->look_ns += (double)row->look_ticks * g->ns_per_tick;
+    return 0;
 }
 
 static int add_zones(struct reading *g, const struct tablefile *file)
@@ -260,16 +268,18 @@ static int add_zones(struct reading *g, const struct tablefile *file)
  * before they leak. A jump that stays is none. */
 static bool series_grows(const struct io_process_row *p)
 {
-    const uint64_t n = p->series_count < IO_SERIES ? p->series_count : IO_SERIES;
+    const uint32_t *points = p->series_room ? p->series : p->series_old;
+    const uint64_t room = p->series_room ? IO_SERIES : IO_SERIES_OLD;
+    const uint64_t n = p->series_count < room ? p->series_count : room;
     if (n < 8 || p->open_now < GROWS_FROM || p->open_now * 10 < p->open_most * 9)
         return false;
     uint64_t from = 0;
-    while (from < n && p->series[from] * 10 < p->open_now)
+    while (from < n && points[from] * 10 < p->open_now)
         from++;
     const uint64_t rest = n - from;
     for (unsigned quarter = 1; rest >= 4 && quarter < 4; quarter++)
-        if (p->series[from + rest * quarter / 4] <=
-            p->series[from + rest * (quarter - 1) / 4])
+        if (points[from + rest * quarter / 4] <=
+            points[from + rest * (quarter - 1) / 4])
             return false;
     return rest >= 4;
 }
@@ -293,6 +303,25 @@ static int add_image(struct reading *g, const struct tables_head *head,
     return 0;
 }
 
+static void add_hand(const struct reading *g, const struct io_by_hand *h)
+{
+    struct io_hand *hand = &g->io->hand;
+    if (!h->counted || (hand->known && h->steps <= hand->steps))
+        return;
+    *hand = (struct io_hand){
+        .known = true,
+        .steps = h->steps,
+        .opens = h->opens,
+        .looks = h->looks,
+        .reads = h->reads,
+        .small_reads = h->small_reads,
+        .read_bytes = h->read_bytes,
+        .open_ns = (double)h->open_ticks * g->ns_per_tick,
+        .look_ns = (double)h->look_ticks * g->ns_per_tick,
+        .read_ns = (double)h->read_ticks * g->ns_per_tick,
+    };
+}
+
 static int add_process(struct reading *g, const struct tables_head *head,
                        const struct io_process_row *p)
 {
@@ -307,6 +336,7 @@ static int add_process(struct reading *g, const struct tables_head *head,
         io->open_most = p->open_most;
     io->open_grows |= series_grows(p);
     io->files_refused += p->files_refused;
+    add_hand(g, &p->by_hand);
     return add_image(g, head, p);
 }
 

@@ -40,8 +40,19 @@ struct io_path {
 
 struct io_by_zone {
     const char *zone;
+    int phase; /* of the site; SONDE_NO_PHASE none or unknown */
     uint64_t calls[2], bytes[2];
     double ns[2];
+    uint64_t opens, looks; /* files opened to read; stat and its kin */
+    double open_ns, look_ns;
+};
+
+/* What the main thread did by hand, in whole steps and outside of all zones. */
+struct io_hand {
+    bool known;
+    uint64_t steps; /* with any of it */
+    uint64_t opens, looks, reads, small_reads, read_bytes;
+    double open_ns, look_ns, read_ns;
 };
 
 struct io_report {
@@ -61,6 +72,8 @@ struct io_report {
     uint64_t small_reads; /* of regular files, below 4 KiB, … */
     uint64_t file_reads;  /* … of so many that moved bytes */
     uint64_t events, events_dropped, files_refused;
+    struct io_hand
+        hand; /* of the process with most steps; known: zones know opens too */
 };
 
 int io_read(struct report *report);

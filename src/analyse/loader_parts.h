@@ -36,6 +36,9 @@ struct loader_reading {
 /* loader_sums.c: adds a row to the times it belongs to. */
 int loader_add_sum(struct loader_reading *g, struct loader *l, struct loader_worker *w,
                    const struct loader_sum_row *row);
+/* Of a sum of the process itself, no loader's; false: it is none. */
+bool loader_add_shapes(struct loader_reading *g, const struct loader_sum_row *row,
+                       int *ret_rc);
 /* Sorts transforms, derives totals and shares; after the last row. */
 void loader_finish_sums(struct loader *l);
 void loader_release_sums(struct loader *l);
@@ -45,6 +48,9 @@ int loader_add_batches(struct loader_reading *g);
 int loader_add_made(struct loader_reading *g);
 int loader_add_slowest(struct loader_reading *g);
 void loader_finish_batches(struct loader *l);
+
+/* loader_memory.c: what a worker saw of its memory. */
+void loader_add_looks(struct loader_worker *w, const struct loader_self_row *row);
 
 /* The loader that a row of this file is about; NULL: damaged. */
 struct loader *loader_of_row(struct loader_reading *g, uint32_t loader);

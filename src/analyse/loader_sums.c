@@ -126,6 +126,19 @@ static int add_transform(struct loader_reading *g, struct loader *l,
     return add_times(g, &t->wall, row);
 }
 
+bool loader_add_shapes(struct loader_reading *g, const struct loader_sum_row *row,
+                       int *ret_rc)
+{
+    const bool sound = isfinite(row->sum) && row->sum >= 0;
+    if (row->key < LOADER_ROWS || row->key > LOADER_FILLED)
+        return false;
+    if (row->key == LOADER_ROWS)
+        *ret_rc = add(g, &g->out->rows, row);
+    else if (sound)
+        *(row->key == LOADER_CELLS ? &g->out->cells : &g->out->filled) += row->sum;
+    return true;
+}
+
 int loader_add_sum(struct loader_reading *g, struct loader *l, struct loader_worker *w,
                    const struct loader_sum_row *row)
 {

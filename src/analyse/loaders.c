@@ -96,6 +96,7 @@ static void describe(struct loader_reading *g, struct loader *l,
     l->sampler = loader_text(g, row->sampler);
     l->collate_fn = loader_text(g, row->collate);
     l->start_method = loader_text(g, row->start_method);
+    l->objects = loader_text(g, row->objects);
     l->dataset_length = row->dataset_length >= 0 ? row->dataset_length : -1;
     l->num_workers = row->num_workers >= 0 ? row->num_workers : 0;
     l->prefetch_factor = row->prefetch_factor > 0 ? row->prefetch_factor : -1;
@@ -201,8 +202,9 @@ static int find_worker(struct loader_reading *g, struct loader *l, uint32_t numb
     if (rc < 0)
         return rc;
     l->worker_cap = cap;
-    l->workers[l->worker_count] = (struct loader_worker){ .number = (int)number,
-                                                          .sample.every = true };
+    l->workers[l->worker_count] = (struct loader_worker){
+        .number = (int)number, .sample.every = true, .copied_mb = NAN, .private_mb = NAN
+    };
     *ret_worker = l->worker_count++;
     return 0;
 }
@@ -242,6 +244,9 @@ static int add_sums(struct loader_reading *g)
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < tablefile_count(g->file, LOADER_SUMS); i++) {
         if (!tablefile_get(g->file, LOADER_SUMS, i, &row, sizeof row))
+            continue;
+        /* Files of workers are read a second time: then these are known. */
+        if (!g->worked && loader_add_shapes(g, &row, &rc))
             continue;
         struct loader *l = loader_of_row(g, row.loader);
         if (l)
@@ -294,6 +299,7 @@ static int add_worker(struct loader_reading *g)
     g->worker = &g->worked->workers[s->worker];
     g->epoch = s->epoch;
     count_worker(g, &row);
+    loader_add_looks(g->worker, &row);
     int rc = add_sums(g);
     if (rc == 0)
         rc = loader_add_made(g);
@@ -451,4 +457,5 @@ void loaders_release(struct loader_report *loaders)
 {
     for (size_t i = 0; i < loaders->count; i++)
         loader_release_sums(&loaders->list[i]);
+    distribution_release(&loaders->rows);
 }

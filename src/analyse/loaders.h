@@ -59,6 +59,9 @@ struct loader_worker {
     double alive_s; /* from its first look for work to its last sign of life */
     double cpu_s;   /* CPU of the thread that makes batches; NaN unknown */
     struct loader_times sample;
+    /* Forked: pages of its parent that it copied, from its first batch to its last sign;
+     * all that was its own then. Of the process that copied most; NaN unknown. */
+    double copied_mb, private_mb;
 };
 
 struct loader_epoch {
@@ -116,9 +119,12 @@ struct loader {
     const char *kind;              /* its class: "DataLoader" */
     const char *dataset, *sampler; /* class names */
     const char *collate_fn, *start_method; /* "fork", "spawn"; "" without workers */
-    int64_t dataset_length;                /* −1 unknown */
-    int num_workers, prefetch_factor;      /* prefetch_factor −1: none */
-    int batch_size; /* −1: a batch sampler decides, or no batches */
+    const char
+        *objects; /* "Records.items: list of 400,000 dict": its data set's largest
+                            container of Python objects; "" none is large */
+    int64_t dataset_length;           /* −1 unknown */
+    int num_workers, prefetch_factor; /* prefetch_factor −1: none */
+    int batch_size;                   /* −1: a batch sampler decides, or no batches */
     bool pin_memory, persistent_workers;
     bool shuffle;  /* its sampler is torch's RandomSampler */
     bool iterable; /* an IterableDataset */
@@ -186,6 +192,11 @@ struct loader_report {
     struct loader *list;
     size_t count;
     uint64_t refused; /* rows there was no room for */
+    /* Rows of a batch as the model that is trained sees them (python/src/rows.c); count 0
+     * unknown. At least as many as it has samples. */
+    struct distribution rows;
+    /* Places in padded batches, and those of them that are no padding; 0 unknown. */
+    double cells, filled;
 };
 
 /* Fills report->loaders. A run without loaders is none the worse. */
@@ -195,5 +206,7 @@ void loaders_release(struct loader_report *loaders);
 const struct loader *loaders_training(const struct loader_report *loaders);
 /* mean * count in seconds; 0 when empty. */
 double loader_times_total_s(const struct loader_times *times);
+/* Pages of the parent that all workers copied, MiB; NaN: none of them looked. */
+double loader_copied_mb(const struct loader *loader);
 
 #endif

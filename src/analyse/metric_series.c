@@ -83,32 +83,56 @@ struct walk {
     int rc;
 };
 
-static struct metric_series *find(struct metric_list *list, const char *name)
+static bool is_taken(const struct metric_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What the process that is being added tells by this name. */
+static struct metric_series *find(struct metric_list *list, const char *told)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].process == list->processes &&
+            strcmp(list->items[i].told, told) == 0)
             return &list->items[i];
     return NULL;
 }
 
+/* Owned; NULL: another process has the name, and this one has no rank to add to it. */
+static char *shown_name(const struct metric_list *list, const char *told)
+{
+    struct buf name = BUF_INIT;
+    if (!is_taken(list, told))
+        return strdup(told);
+    if (list->rank < 0)
+        return NULL;
+    buf_printf(&name, "%s@rank%d", told, list->rank);
+    char *text = name.error || is_taken(list, name.data) ? NULL : buf_steal(&name);
+    buf_release(&name);
+    return text;
+}
+
 /* NULL: another process, or a metric, has the name; or there are too many. */
-static struct metric_series *enter(struct metric_list *list, const char *name,
+static struct metric_series *enter(struct metric_list *list, const char *told,
                                    enum value_kind kind)
 {
-    struct metric_series *s = find(list, name);
+    struct metric_series *s = find(list, told);
     if (s)
-        return s->process == list->processes && s->kind == kind ? s : NULL;
-    if (list->count == METRIC_SERIES) {
-        list->left_out++;
+        return s->kind == kind ? s : NULL;
+    char *name = shown_name(list, told), *copy = name ? strdup(told) : NULL;
+    if (!copy || list->count == METRIC_SERIES) {
+        list->left_out += copy != NULL;
+        free(name);
+        free(copy);
         return NULL;
     }
-    char *copy = strdup(name);
-    if (!copy)
-        return NULL;
     s = &list->items[list->count++];
-    *s = (struct metric_series){ .name = copy,
-                                 .kind = kind,
-                                 .process = list->processes };
+    *s = (struct metric_series){
+        .name = name, .told = copy, .kind = kind, .process = list->processes
+    };
     return s;
 }
 
@@ -120,7 +144,7 @@ static bool enter_names(struct metric_list *list, const struct trace *trace)
     for (size_t k = 0; k < 2; k++)
         for (unsigned i = 0; i < trace_value_count(trace); i++) {
             const struct trace_value *v = trace_value(trace, i);
-            if (v && v->kind == kinds[k] && !phase_of_device_counter(v->name))
+            if (v && v->kind == kinds[k] && !phase_is_device_counter(v->name))
                 any |= enter(list, v->name, v->kind) != NULL;
         }
     return any;
@@ -131,8 +155,7 @@ static struct metric_series *series_of(struct walk *w, const struct trace_event 
     if (e->site >= w->sites || w->unwanted[e->site])
         return NULL;
     if (!w->by_name[e->site]) {
-        struct metric_series *s = find(w->list, trace_site(w->trace, e->site)->name);
-        w->by_name[e->site] = s && s->process == w->list->processes ? s : NULL;
+        w->by_name[e->site] = find(w->list, trace_site(w->trace, e->site)->name);
         w->unwanted[e->site] = !w->by_name[e->site];
     }
     struct metric_series *s = w->by_name[e->site];
@@ -179,7 +202,7 @@ static uint64_t recorded(const struct trace *trace, const struct metric_series *
     uint64_t count = 0;
     for (unsigned i = 0; i < trace_value_count(trace); i++) {
         const struct trace_value *v = trace_value(trace, i);
-        if (v && v->kind == s->kind && strcmp(v->name, s->name) == 0)
+        if (v && v->kind == s->kind && strcmp(v->name, s->told) == 0)
             count += v->count;
     }
     return count;
@@ -236,9 +259,10 @@ static void finish_process(struct walk *w)
     }
 }
 
-int metric_list_add(struct metric_list *list, const struct trace *trace)
+int metric_list_add(struct metric_list *list, const struct trace *trace, int rank)
 {
     list->processes++;
+    list->rank = rank;
     if (!enter_names(list, trace))
         return 0;
     struct walk *w = calloc(1, sizeof *w);
@@ -273,18 +297,44 @@ void metric_list_finish(struct metric_list *list)
     }
 }
 
-int metric_list_read(const struct run *run, struct metric_list *ret_list)
+/* Ranks first, the lowest before the others; then the oldest. */
+struct place {
+    int rank;
+    size_t file;
+};
+
+static int by_rank(const void *a, const void *b)
 {
-    int rc = 0;
+    const struct place *x = a, *y = b;
+    const unsigned p = (unsigned)x->rank, q = (unsigned)y->rank; /* −1 is the last */
+    return p != q ? (p > q) - (p < q) : (x->file > y->file) - (x->file < y->file);
+}
+
+static int add_file(const struct run *run, const struct place *place,
+                    struct metric_list *list)
+{
+    struct trace *trace = NULL;
+    int rc = run_trace_open(run, place->file, &trace);
+    if (rc == 0)
+        rc = metric_list_add(list, trace, place->rank);
+    trace_free(trace);
+    return rc == -ENOMEM ? rc : 0;
+}
+
+int metric_list_read(const struct run *run, const int *ranks,
+                     struct metric_list *ret_list)
+{
+    const size_t count = run->file_count;
+    struct place *places = calloc(count ? count : 1, sizeof *places);
+    int rc = places ? 0 : -ENOMEM;
     *ret_list = (struct metric_list){ 0 };
-    for (size_t i = 0; rc == 0 && i < run->file_count; i++) {
-        struct trace *trace = NULL;
-        rc = run_trace_open(run, i, &trace);
-        if (rc == 0)
-            rc = metric_list_add(ret_list, trace);
-        trace_free(trace);
-        rc = rc == -ENOMEM ? rc : 0;
-    }
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        places[i] = (struct place){ ranks[i], i };
+    if (rc == 0)
+        qsort(places, count, sizeof *places, by_rank);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = add_file(run, &places[i], ret_list);
+    free(places);
     metric_list_finish(ret_list);
     if (rc < 0)
         metric_list_release(ret_list);
@@ -295,6 +345,7 @@ void metric_list_release(struct metric_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].name);
+        free(list->items[i].told);
         free(list->items[i].points);
     }
     *list = (struct metric_list){ 0 };

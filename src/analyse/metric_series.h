@@ -6,9 +6,11 @@
  * no peak is lost. A point knows the step it belongs to: how many steps had begun on its
  * thread; where a thread has none, its number among the metric's own records, from 0.
  *
- * A name recorded by several processes is followed in the first of them: curves of two
- * ranks laid into one another would be neither's. A counter gives way to a metric of its
- * name. What was recorded before the retained events is missing, and `partial` says so.
+ * Curves of two processes laid into one another would be neither's. Where processes are
+ * ranks each has its own: "loss" is that of the lowest rank which told it, "loss@rank1",
+ * "loss@rank2" … are the others'. Of processes without a rank the first is followed. A
+ * counter gives way to a metric of its name. What was recorded before the retained events
+ * is missing, and `partial` says so.
  */
 #ifndef SONDE_ANALYSE_METRIC_SERIES_H
 #define SONDE_ANALYSE_METRIC_SERIES_H
@@ -21,7 +23,7 @@
 #include "store/run.h"
 #include "trace/reader.h"
 
-enum { METRIC_POINTS = 10000, METRIC_SERIES = 64 };
+enum { METRIC_POINTS = 10000, METRIC_SERIES = 128 };
 
 struct metric_point {
     int64_t time_ns;
@@ -31,7 +33,8 @@ struct metric_point {
 };
 
 struct metric_series {
-    char *name;
+    char *name; /* "loss", "loss@rank1" */
+    char *told; /* as the program calls it */
     enum value_kind kind;
     bool partial;     /* older records are no longer in the trace */
     uint64_t records; /* that were met */
@@ -46,12 +49,15 @@ struct metric_list {
     size_t count;
     uint64_t left_out; /* names beyond METRIC_SERIES */
     size_t processes;
+    int rank; /* of the one that is being added */
 };
 
-/* All traces of the run. Those that cannot be read are passed over. */
-int metric_list_read(const struct run *run, struct metric_list *ret_list);
-/* One more process; then finish. */
-int metric_list_add(struct metric_list *list, const struct trace *trace);
+/* All traces of the run, those of low ranks first. Those that cannot be read are passed
+ * over. ranks[i] is that of run->files[i], −1 where it has none. */
+int metric_list_read(const struct run *run, const int *ranks,
+                     struct metric_list *ret_list);
+/* One more process, of this rank or −1; then finish. */
+int metric_list_add(struct metric_list *list, const struct trace *trace, int rank);
 void metric_list_finish(struct metric_list *list);
 void metric_list_release(struct metric_list *list);
 

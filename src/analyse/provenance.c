@@ -230,6 +230,19 @@ static void add_io(struct report *r)
         "");
 }
 
+static void add_syscalls(struct report *r)
+{
+    const struct syscall_report *s = &r->syscalls;
+    add(r, "syscalls", s->known ? MEASURED : UNAVAILABLE,
+        s->known
+            ? "the kernel's count (tracepoint raw_syscalls:sys_enter) of the program "
+              "and all it started; of Sonde's libraries inside it too"
+            : "not counted (sonde run --syscalls asks for it)",
+        !s->known     ? ""
+        : s->is_final ? "exact"
+                      : "up to the last look, a second apart");
+}
+
 static void add_loaders(struct report *r)
 {
     const struct loader_report *l = &r->loaders;
@@ -353,6 +366,7 @@ int provenance_write(struct report *report)
     add_monitors(report);
     add_allocations(report);
     add_io(report);
+    add_syscalls(report);
     add_loaders(report);
     add_sampled(report);
     add_energy(report);

@@ -27,6 +27,7 @@
 #include "analyse/pylayer.h"
 #include "analyse/pyprofile.h"
 #include "analyse/steps.h"
+#include "analyse/syscalls.h"
 #include "analyse/whatif.h"
 #include "base/arena.h"
 #include "store/run.h"
@@ -136,6 +137,7 @@ struct report {
     struct hot_functions hot; /* sampled CPU time */
     struct allocations allocations;
     struct io_report io; /* files and sockets */
+    struct syscall_report syscalls;
     struct loader_report loaders;
     const char *verdict, *why; /* why may be "" */
     const char *next;          /* what to do first; "" nothing */

@@ -64,9 +64,22 @@ double rule_steady(const struct rule_case *c)
     return isnan(steady) ? 1 : steady;
 }
 
+/* Below its limit such a wait is none that anybody would cure. */
+static double wait_share(double share, double limit)
+{
+    return share >= limit ? fmin(share, 1) : 0;
+}
+
+double rule_stretched(const struct rule_case *c)
+{
+    const double lock = wait_share(FACT_OF(c, GIL_WAIT_SHARE), c->t->gil_wait);
+    const double quota = wait_share(FACT_OF(c, THROTTLED_SHARE), c->t->throttled);
+    return 1 - (1 - lock) * (1 - quota);
+}
+
 double rule_of_run(const struct rule_case *c, double step_share)
 {
-    return step_share * rule_steady(c);
+    return step_share * rule_steady(c) * (1 - rule_stretched(c));
 }
 
 double rule_nearness(double value, double from, double limit)
@@ -124,9 +137,21 @@ static void add_evidence(const struct facts *f, const enum fact *list,
         if (n->evidence_count == EVIDENCE_MAX || !fact_known(f, list[i]))
             continue;
         n->evidence[n->evidence_count++] = (struct finding_evidence){
-            info->metric, info->unit, info->source, f->v[list[i]]
+            info->metric, info->unit,
+            f->source[list[i]] ? f->source[list[i]] : info->source, f->v[list[i]]
         };
     }
+}
+
+/* The low end of a range is said as a part of the illness that stays. Where nearly all of
+ * a step would go, that is far too much: what stays is seldom more than four times what
+ * was predicted to, and a twentieth of the step that nobody foresaw. */
+static struct gain bounded(struct gain g)
+{
+    const double least = 1 - 4 * (1 - g.mid) - 0.05;
+    if (least > g.low && least < g.mid)
+        g.low = least;
+    return g;
 }
 
 /* With others on the machine, steps before and after a change also differ by what those
@@ -142,6 +167,14 @@ static struct gain widened(const struct facts *f, struct gain g)
     return g;
 }
 
+/* Nothing saves more than there is, whatever measured parts add up to. */
+static struct gain within_all(struct gain g)
+{
+    if (isnan(g.mid))
+        return g;
+    return (struct gain){ fmin(g.low, 0.999), fmin(g.mid, 0.999), fmin(g.high, 0.999) };
+}
+
 static void add_finding(struct engine *e, const struct rule *rule,
                         const struct draft *draft)
 {
@@ -154,7 +187,7 @@ static void add_finding(struct engine *e, const struct rule *rule,
         .description = keep(e, &draft->text),
         .recommendation = keep(e, &draft->advice),
         .place = draft->place,
-        .gain = widened(e->c->f, draft->gain),
+        .gain = widened(e->c->f, bounded(within_all(draft->gain))),
         .past_error = NAN,
     };
     n.score = n.stake;

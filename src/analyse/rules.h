@@ -72,7 +72,10 @@ const struct rule *rule_at(size_t index);
 
 /* Share of the run that steady steps are; 1 when nobody knows. */
 double rule_steady(const struct rule_case *c);
-/* Of a part of step time: what the whole run loses by it. */
+/* Share of the time in which the main thread waits for what has nothing to do with what
+ * it was about to do: the GIL, the CPU quota. Every phase is that much longer. */
+double rule_stretched(const struct rule_case *c);
+/* Of a part of step time: what the whole run loses by it, such waits apart. */
 double rule_of_run(const struct rule_case *c, double step_share);
 /* How near a limit is: 0.1 at `from`, 0.5 when it is reached. */
 double rule_nearness(double value, double from, double limit);

@@ -30,6 +30,21 @@ static bool judge_saturated(const struct rule_case *c, struct draft *d)
 
 /* ---- cpu_throttled ------------------------------------------------------------------------- */
 
+/* Without the quota the same CPU time is used by as many threads at once as want to run.
+ * Where a step is shorter than what a period allows, most steps were never stopped: the
+ * usual one shows what they all would take. It cannot bring more than the time the
+ * program was stopped. */
+static void gain_of_quota(const struct rule_case *c, struct draft *d, double lost)
+{
+    const double wanted = fmin(fmax(FACT_OF(c, BUSY_THREADS), 1), FACT_OF(c, CORES));
+    const double cpu = FACT_OF(c, CPU_CORES) / fmax(wanted, 1);
+    const double usual = FACT_OF(c, STEP_MS) / FACT_OF(c, STEP_MEAN_MS);
+    const double left = fmin(cpu, usual); /* whichever is known */
+    const double mid = isnan(left) ? 0.8 * lost : fmin(1 - left, lost);
+    d->gain = (struct gain){ fmin(fmax(1 - 2 * (1 - mid), 0.5 * mid), mid), mid,
+                             fmax(1 - 0.7 * (1 - mid), mid) };
+}
+
 static bool judge_throttled(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, THROTTLED_SHARE);
@@ -37,7 +52,7 @@ static bool judge_throttled(const struct rule_case *c, struct draft *d)
         return false;
     const double lost = fmin(share, 0.95);
     d->stake = fmax(lost, fmin(FACT_OF(c, THROTTLED_PERIODS), 1) * 0.5);
-    d->gain = (struct gain){ 0.5 * lost, 0.8 * lost, lost };
+    gain_of_quota(c, d, share);
     buf_printf(&d->text, "The CPU quota stopped the program for %.0f %% of the time",
                100 * lost);
     if (fact_known(c->f, FACT_CPU_LIMIT))
@@ -55,13 +70,27 @@ static bool judge_throttled(const struct rule_case *c, struct draft *d)
 
 /* ---- oversubscribed ----------------------------------------------------------------------- */
 
+/* To take a thread off its core and put another there, and the caches that are cold then. */
+static const double SWITCH_S = 5e-6;
+
 /* A team of threads that meets after every piece of work: whoever comes early spins,
  * yields or sleeps until the last has had a core. So few of them are runnable at any
- * moment, and what shows is how often they make room for one another. */
+ * moment. What it costs can be measured: CPU time spent spinning, as far as somebody
+ * wanted that core, and switches. */
+static double team_loss(const struct rule_case *c)
+{
+    const double waiting = (FACT_OF(c, BUSY_THREADS) - FACT_OF(c, CPU_CORES)) /
+                           FACT_OF(c, CORES);
+    const double spin = FACT_OF(c, SPIN_SHARE) * (waiting > 1 ? 1 : waiting);
+    const double turns = FACT_OF(c, TURNS), sleeps = FACT_OF(c, SLEEPS);
+    return (spin > 0 ? spin : 0) +
+           SWITCH_S * ((turns > 0 ? turns : 0) + (sleeps > 0 ? sleeps : 0));
+}
+
 static bool is_team(const struct rule_case *c)
 {
     return FACT_OF(c, THREADS) / FACT_OF(c, CORES) >= c->t->team_threads &&
-           FACT_OF(c, TURNS) >= c->t->turns;
+           team_loss(c) >= c->t->team_loss;
 }
 
 static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
@@ -73,17 +102,17 @@ static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
         return false;
     const double threads = crowd ? FACT_OF(c, BUSY_THREADS) : FACT_OF(c, THREADS);
     const double turn = 1 - 1 / sqrt(threads / FACT_OF(c, CORES));
-    const double spin = FACT_OF(c, SPIN_SHARE);
-    const double lost = fmin(fmax(isnan(spin) ? 0 : spin, crowd ? turn : 0.5 * turn),
-                             0.8);
+    const double lost = fmin(fmax(team_loss(c), crowd ? turn : 0), 0.8);
     d->stake = lost;
     /* How long they wait for the last one is nobody's to know before. */
     d->gain = (struct gain){ 0.1 * lost, 0.7 * lost, fmin(1.5 * lost, 0.95) };
-    buf_printf(&d->text, "%.0f threads want to run on %.0f cores", threads,
-               FACT_OF(c, CORES));
+    buf_printf(&d->text, "%.0f threads %s %.0f cores", threads,
+               crowd ? "want to run on" : "share", FACT_OF(c, CORES));
     if (is_team(c))
-        buf_printf(&d->text, "; one makes room for another %.0f times a second",
-                   FACT_OF(c, TURNS));
+        buf_printf(&d->text,
+                   "; %.0f %% of their CPU time goes into waiting for one another "
+                   "(spinning, switches)",
+                   100 * fmin(team_loss(c), 1));
     buf_putc(&d->text, '.');
     buf_printf(&d->advice,
                "Let threads × processes be at most %.0f: OMP_NUM_THREADS, "
@@ -104,11 +133,13 @@ static bool judge_gil(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = share;
     /* What the main thread does itself is left, and goes faster: the other thread also
-     * takes a core while the main one computes without the lock. */
+     * takes a core while the main one computes without the lock. Beyond nine tenths of
+     * waiting the rest is mostly waking up for it, and nobody can tell how much. */
     const double cores = FACT_OF(c, CORES);
     const double slowed = cores >= 1 ? cores / (cores + 1) : 0.75;
     const double own = 1 - share;
-    d->gain = (struct gain){ 0.7 * share, 1 - own * slowed, 1 - 0.7 * own * slowed };
+    const double least = share > 0.9 ? 0.05 : 0.7;
+    d->gain = (struct gain){ 0.8 * share, 1 - own * slowed, 1 - least * own * slowed };
     buf_printf(&d->text, "The main thread waits for the GIL %.0f %% of its time",
                100 * share);
     put_place(&d->text, "; it is held by ", PLACE_OF(c, GIL));
@@ -120,15 +151,29 @@ static bool judge_gil(const struct rule_case *c, struct draft *d)
     return true;
 }
 
+/* What is left is all but the collector, and goes somewhat faster: walking over all objects
+ * empties the caches, and filling them again (some MB at some GB/s) is part of what comes
+ * behind it. Where it was called between the phases, those are left, and with them what
+ * calls them. */
+static void gain_without_collector(const struct rule_case *c, struct draft *d,
+                                   double share)
+{
+    const double likely = fmax(share, fmin(FACT_OF(c, GC_LIKELY_SHARE), 0.99));
+    const double phases = 1 - FACT_OF(c, OTHER_SHARE);
+    const double refill = 0.7 / FACT_OF(c, STEP_MS);
+    double left = 0.85 * (1 - likely);
+    if (phases > 0 && phases < 1 - 0.8 * share && refill > 0)
+        left = fmax(phases - refill, 0.5 * phases) + 0.1 * phases;
+    d->gain = (struct gain){ fmin(0.9 * share, 1 - left), 1 - left, 1 - 0.6 * left };
+}
+
 static bool judge_gc(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, GC_SHARE);
     if (!(share >= c->t->gc))
         return false;
     d->stake = share;
-    /* Walking over all objects empties the caches of what comes behind it. */
-    d->gain = (struct gain){ 0.8 * share, 1 - 0.85 * (1 - share),
-                             1 - 0.4 * (1 - share) };
+    gain_without_collector(c, d, share);
     buf_printf(&d->text,
                "Python's garbage collector takes %.0f %% of the main thread's "
                "time.",
@@ -141,14 +186,28 @@ static bool judge_gc(const struct rule_case *c, struct draft *d)
 
 /* ---- slow_blas ------------------------------------------------------------------------------ */
 
+/* The reference multiplies and adds about two numbers in three cycles. A tuned library
+ * reaches 85 % of what two vector units of eight floats (four doubles) do, 21 (10) times
+ * that, on every core. Measured: 184 s against 9.5 s in double on two cores (BUDGETS). */
+static void gain_of_blas(const struct rule_case *c, struct draft *d, double share)
+{
+    const double once = FACT_OF(c, DOUBLE_SHARE) >= 0.5 * share ? 10.5 : 21;
+    const double cores = fmax(FACT_OF(c, CORES), 1);
+    const double wall = FACT_OF(c, REFERENCE_BLAS_WALL_SHARE);
+    /* Only where one thread computes is its CPU time that of the run. */
+    const double part = FACT_OF(c, CPU_CORES) < 1.2 ? fmax(wall, share) : share;
+    d->gain = (struct gain){ part * (1 - 1 / fmax(once / 2, 4)),
+                             part * (1 - 1 / (once * cores)),
+                             fmin(fmax(part, 1 - 0.5 * (1 - part)), 0.99) };
+}
+
 static bool judge_blas(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, REFERENCE_BLAS_SHARE);
     if (!(share >= c->t->reference_blas))
         return false;
     d->stake = share;
-    /* Measured: 184 s with the reference, 9.5 s with OpenBLAS (BUDGETS). */
-    d->gain = (struct gain){ 0.7 * share, 0.95 * share, 0.99 * share };
+    gain_of_blas(c, d, share);
     buf_printf(&d->text,
                "%.0f %% of CPU time is in the reference BLAS, which uses "
                "neither caches nor vector units well",
@@ -193,8 +252,9 @@ const struct rule rules_host[] = {
                  FACT_THREADS } },
     { "oversubscribed", "OVERSUBSCRIBED", RULES_HOST, .judge = judge_oversubscribed,
       .needs = { FACT_BUSY_THREADS, FACT_CORES },
-      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SWITCHES, FACT_TURNS,
-                 FACT_CPU_PRESSURE, FACT_SPIN_SHARE, FACT_FOREIGN_CORES } },
+      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SLEEPS, FACT_TURNS,
+                 FACT_CPU_CORES, FACT_CPU_PRESSURE, FACT_SPIN_SHARE,
+                 FACT_FOREIGN_CORES } },
     { "gil_contention", "GIL-BOUND", RULES_HOST, .judge = judge_gil,
       .needs = { FACT_GIL_WAIT_SHARE },
       .shows = { FACT_CPU_CORES, FACT_CORES, FACT_THREADS, FACT_STEP_MS } },

@@ -1,6 +1,7 @@
 /* rules_input.c: rules about how data reach the step. */
 #include <stdio.h>
 
+#include "analyse/fact_parts.h"
 #include "analyse/rules.h"
 
 /* Share of step time that goes into input; when nobody recorded steps, all of it. */
@@ -32,6 +33,25 @@ static bool waits(const struct rule_case *c)
 {
     const double share = FACT_OF(c, INPUT_SHARE);
     return (isnan(share) || share >= c->t->data_wait) && !workers_keep_up(c);
+}
+
+/* Batches come in time, but the cores that make them are those the step wants. */
+static bool crowds(const struct rule_case *c)
+{
+    return FACT_OF(c, CROWDED_SHARE) >= c->t->crowded;
+}
+
+/* Share of a step that its batch costs: by waiting, or by taking the cores. */
+static double burden(const struct rule_case *c)
+{
+    const double wait = FACT_OF(c, INPUT_SHARE);
+    return crowds(c) ? fmax(wait, FACT_OF(c, CROWDED_SHARE)) : wait;
+}
+
+/* Nothing is to be had from cheaper batches. */
+static bool is_hidden(const struct rule_case *c)
+{
+    return workers_keep_up(c) && !crowds(c);
 }
 
 /* The what-if's answer where the loader was recorded: three facts from `mid` on. */
@@ -131,17 +151,18 @@ static double transform_share(const struct rule_case *c)
 
 static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
 {
-    const double share = FACT_OF(c, INPUT_SHARE);
+    const double share = burden(c);
     const double transform = transform_share(c);
     const bool absolute = FACT_OF(c, SAMPLE_MS) >= c->t->sample_ms;
     const double cpu = FACT_OF(c, SAMPLE_CPU_SHARE);
     if (!absolute && (!(share >= c->t->data_wait) || !(transform >= c->t->transform)))
         return false;
     /* A transform that waits is slow storage, whatever it is called. */
-    if ((cpu < 0.5 || workers_keep_up(c)) && !absolute)
+    if ((cpu < 0.5 || is_hidden(c)) && !absolute)
         return false;
     const double part = share * (isnan(transform) ? 1 : fmin(transform, 1));
-    draft_time(c, d, part, 0.5, 0.9, 1);
+    /* Without a model: array operators or a cache leave a twentieth of it. */
+    draft_time(c, d, part, 0.67, 0.95, 1);
     gain_of_model(c, d, FACT_TRANSFORM_GAIN);
     /* Where workers hide it, they come first; where there is no loader to set, the work
      * itself does. */
@@ -149,7 +170,7 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
     if (settings >= c->t->workers_help && settings >= 0.5 * part)
         d->stake *= 0.6;
     else
-        d->stake = rule_of_run(c, share * fmax(fmin(transform, 1), 0.8));
+        d->stake = rule_of_run(c, share * fmin(transform, 1));
     buf_printf(&d->text, "%.0f %% of the time to make a sample is its transform",
                100 * fmin(transform, 1));
     put_place(&d->text, ", most of it at ", PLACE_OF(c, TRANSFORM));
@@ -167,13 +188,14 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
 
 static bool judge_collate(const struct rule_case *c, struct draft *d)
 {
-    const double share = FACT_OF(c, INPUT_SHARE);
+    const double share = burden(c);
     const double of_step = FACT_OF(c, COLLATE_SHARE);
     const double direct = share > 0 ? of_step / share : NAN;
     const double part = fmax(FACT_OF(c, COLLATE_OF_BATCH), direct);
-    if (!(share >= c->t->data_wait) || !(part >= c->t->collate) || workers_keep_up(c))
+    if (!(share >= c->t->data_wait) || !(part >= c->t->collate) || is_hidden(c))
         return false;
-    draft_time(c, d, share * fmin(part, 1), 0.4, 0.8, 1);
+    /* Without a model: one copy instead of many steps of Python. */
+    draft_time(c, d, share * fmin(part, 1), 0.67, 0.95, 1);
     gain_of_model(c, d, FACT_COLLATE_GAIN);
     buf_printf(&d->text,
                "%.0f %% of the time to make a batch is putting its samples "
@@ -218,21 +240,48 @@ static const char *count_text(double value, char ret_text[24])
 
 /* ---- metadata_bound, small_reads -------------------------------------------------------- */
 
+/* Of the time to load: the same bytes in large reads, at what copying them from the page
+ * cache takes at least (2 GB a second); reads from the disk take as long as they did. */
+static double bytes_part(const struct rule_case *c)
+{
+    const double bytes = FACT_OF(c, READ_KB) * 1024 * FACT_OF(c, READS_PER_STEP);
+    const double load_ns = input_share(c) * FACT_OF(c, STEP_MS) * 1e6;
+    const double part = bytes / 2 / load_ns;
+    return part > 0 ? fmin(part, 0.5) : 0;
+}
+
+/* Where nobody modelled a loader: calls that took `part` of the time to load become few
+ * large ones. What the program does around each call goes with it, in half. */
+static void gain_of_calls(const struct rule_case *c, struct draft *d, double part)
+{
+    const double input = input_share(c);
+    const double gone = fmax(part - bytes_part(c), 0.5 * part);
+    d->gain = (struct gain){ 0.6 * input * gone, input * (gone + 0.5 * (1 - part)),
+                             input };
+}
+
 static bool judge_metadata(const struct rule_case *c, struct draft *d)
 {
     const double opens = FACT_OF(c, OPEN_SHARE);
     if (!waits(c) || !(opens >= c->t->open_time) ||
         !(opens >= FACT_OF(c, READ_SHARE)) ||
-        FACT_OF(c, OPENS_PER_STEP) < c->t->opens_per_step)
+        fmax(FACT_OF(c, OPENS_PER_STEP), FACT_OF(c, LOOKS_PER_STEP)) <
+            c->t->opens_per_step)
         return false;
-    draft_time(c, d, input_share(c) * fmin(opens, 1), 0.5, 0.85, 1);
-    d->stake = rule_of_run(c, input_share(c) * fmin(fmax(opens, 0.5), 1));
+    gain_of_calls(c, d, fmin(opens + FACT_OF(c, READ_SHARE), 1));
+    gain_of_model(c, d, FACT_OPENS_GAIN);
+    d->stake = rule_of_run(c, input_share(c) * fact_of_calls(c->f));
+    const bool looks = FACT_OF(c, LOOKS_PER_STEP) > FACT_OF(c, OPENS_PER_STEP);
     buf_printf(&d->text,
-               "Opening files takes %.0f %% of the time to load, reading them %.0f %%",
+               "%s files takes %.0f %% of the time to load, reading them %.0f %%",
+               looks ? "Listing, looking at and opening" : "Opening",
                100 * fmin(opens, 1), 100 * fmin(FACT_OF(c, READ_SHARE), 1));
     if (fact_known(c->f, FACT_OPENS_PER_STEP))
         buf_printf(&d->text, ": %s files a step",
                    count_text(FACT_OF(c, OPENS_PER_STEP), (char[24]){ 0 }));
+    if (looks)
+        buf_printf(&d->text, ", and %s looks at names (stat, listing)",
+                   count_text(FACT_OF(c, LOOKS_PER_STEP), (char[24]){ 0 }));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, READ);
     buf_puts(&d->advice, "Put the many small files");
@@ -240,18 +289,9 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
     buf_puts(&d->advice,
              " into few large ones (tar shards, one array with an index), or "
              "keep them open");
+    if (looks)
+        buf_puts(&d->advice, "; list a folder once and remember what it holds");
     return true;
-}
-
-/* Few large reads cost what the bytes cost, next to nothing beside thousands of calls.
- * What the program does around each call goes with it, in part. */
-static void gain_of_larger_reads(const struct rule_case *c, struct draft *d,
-                                 double reads)
-{
-    const double input = input_share(c);
-    const double around = 1 - reads;
-    d->gain = (struct gain){ 0.6 * input * reads, input * (0.97 * reads + 0.5 * around),
-                             input };
 }
 
 static bool judge_small_reads(const struct rule_case *c, struct draft *d)
@@ -262,8 +302,9 @@ static bool judge_small_reads(const struct rule_case *c, struct draft *d)
         !(reads >= c->t->small_read_time) || !(FACT_OF(c, READS_PER_STEP) >= 20) ||
         FACT_OF(c, READS_PER_STEP) < c->t->reads_per_open * FACT_OF(c, OPENS_PER_STEP))
         return false;
-    gain_of_larger_reads(c, d, fmin(reads, 1));
-    d->stake = rule_of_run(c, input_share(c) * fmin(fmax(reads, 0.5), 1));
+    gain_of_calls(c, d, fmin(reads, 1));
+    gain_of_model(c, d, FACT_READS_GAIN);
+    d->stake = rule_of_run(c, input_share(c) * fmin(reads, 1));
     buf_printf(&d->text,
                "%.0f %% of reads move less than 4 KiB, %s calls a step; they take "
                "%.0f %% of the time to load.",
@@ -303,9 +344,9 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
     const double tail = FACT_OF(c, SAMPLE_TAIL);
     if (!waits(c) || !(tail >= c->t->sample_tail) || !(lost >= c->t->slow_samples))
         return false;
-    draft_time(c, d, input_share(c) * lost, 0.5, 0.9, 1);
+    draft_time(c, d, input_share(c) * lost, 0.6, 0.97, 1);
     gain_of_model(c, d, FACT_EVEN_GAIN);
-    d->stake = rule_of_run(c, input_share(c) * fmax(lost, 0.5));
+    d->stake = rule_of_run(c, input_share(c) * lost);
     buf_printf(
         &d->text,
         "A few samples take %.0f times as long as the median; %.0f %% of the time "
@@ -322,13 +363,30 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
 
 /* ---- too_many_workers ------------------------------------------------------------------------ */
 
+/* What the first step waits for the start of those that go, most of the start being over
+ * by then; what steps take less comes on top. At best the whole start is saved. */
+static void gain_of_fewer(const struct rule_case *c, struct draft *d, double loss,
+                          double start)
+{
+    const double loop = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
+    const double first = FACT_OF(c, FIRST_WAIT_S) / loop *
+                         (1 - FACT_OF(c, WORKERS_BEST) / FACT_OF(c, WORKERS));
+    const double waited = isnan(first) ? 0 : fmin(first, 1);
+    const double step = fmax(fmax(-loss, FACT_OF(c, WORKERS_GAIN)), 0);
+    const double saved = 1 - (1 - waited) * (1 - step);
+    d->gain = (struct gain){ 0.5 * saved, saved,
+                             fmin(fmax(fmax(1.5 * saved, saved + 0.1), start), 0.95) };
+}
+
 static bool judge_too_many(const struct rule_case *c, struct draft *d)
 {
     const double workers = FACT_OF(c, WORKERS);
     const double loss = FACT_OF(c, FEWER_WORKERS_LOSS);
     /* Starting them again in every epoch is not a matter of how many they are. */
     const double again = FACT_OF(c, EPOCH_SHARE);
-    const double start = FACT_OF(c, WORKER_START_S) / FACT_OF(c, RUN_S) -
+    const double of = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
+    const double start = FACT_OF(c, WORKER_START_S) /
+                             (FACT_OF(c, WORKER_START_S) + of) -
                          (isnan(again) ? 0 : again);
     const double memory = FACT_OF(c, WORKER_PRIVATE_MB) / FACT_OF(c, MEMORY_LIMIT_MB);
     const double best = FACT_OF(c, WORKERS_BEST);
@@ -340,11 +398,10 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     if (!(at_stake >= c->t->epoch_stall))
         return false;
     d->stake = fmin(at_stake, 1);
-    const double saved = fmax(fmax(-loss, 0), isnan(start) ? 0 : start);
-    d->gain = (struct gain){ 0.5 * saved, saved, fmin(1.5 * saved, 1) };
+    gain_of_fewer(c, d, loss, start);
     buf_printf(&d->text, "%.0f workers; %.0f would be as fast", workers, best);
     if (start > 0.02)
-        buf_printf(&d->text, ", and starting them took %.0f %% of the run",
+        buf_printf(&d->text, ", and starting them took %.0f %% of the loop",
                    100 * start);
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, LOADER);
@@ -355,13 +412,23 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
 
 /* ---- epoch_boundary_stall ----------------------------------------------------------------- */
 
+/* All that passes there goes, but for a batch that has to be made. */
+static void gain_of_kept_workers(const struct rule_case *c, struct draft *d,
+                                 double share)
+{
+    const double batch = FACT_OF(c, BATCH_MS) * FACT_OF(c, EPOCHS) / 1e3 /
+                         FACT_OF(c, RUN_S);
+    const double mid = fmax(share - (batch > 0 ? batch : 0), 0.85 * share);
+    d->gain = (struct gain){ 0.7 * share, mid, fmin(1.1 * share, 0.98) };
+}
+
 static bool judge_epoch(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, EPOCH_SHARE);
     if (!(share >= c->t->epoch_stall) || !(FACT_OF(c, EPOCHS) >= 2))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.6 * share, 0.85 * share, share };
+    gain_of_kept_workers(c, d, share);
     buf_printf(&d->text, "%.0f %% of the run passes at the change of epochs",
                100 * share);
     if (FACT_OF(c, PERSISTENT) == 0 && FACT_OF(c, WORKERS) > 0)
@@ -433,7 +500,8 @@ const struct rule rules_input[] = {
       .shows = { FACT_STEP_MS, FACT_PIN_MEMORY, FACT_BATCH_MB, FACT_PCIE_SHARE } },
     { "metadata_bound", "METADATA-BOUND", RULES_INPUT, .judge = judge_metadata,
       .needs = { FACT_OPEN_SHARE, FACT_READ_SHARE },
-      .shows = { FACT_INPUT_SHARE, FACT_OPENS_PER_STEP, FACT_READ_KB, FACT_STEP_MS } },
+      .shows = { FACT_INPUT_SHARE, FACT_OPENS_PER_STEP, FACT_LOOKS_PER_STEP,
+                 FACT_READ_KB, FACT_STEP_MS } },
     { "small_reads", "SMALL READS", RULES_INPUT, .judge = judge_small_reads,
       .needs = { FACT_SMALL_READ_SHARE, FACT_READ_SHARE, FACT_READS_PER_STEP },
       .shows = { FACT_INPUT_SHARE, FACT_READ_KB, FACT_STEP_MS } },

@@ -14,14 +14,15 @@ static bool judge_churn(const struct rule_case *c, struct draft *d)
     const double faults = FACT_OF(c, FAULT_SHARE);
     const double share = fmin(
         (isnan(allocator) ? 0 : allocator) + (isnan(faults) ? 0 : faults), 1);
-    if (!(share >= c->t->allocator))
+    if (!(share >= c->t->allocator) || FACT_OF(c, TURNOVER) < c->t->turnover)
         return false;
     d->stake = share;
     /* Fresh pages are cold ones too: the code that fills them gains with it. */
     const double most = fmin(fmax(share, (isnan(allocator) ? 0 : allocator) +
                                              FACT_OF(c, FAULT_KERNEL_SHARE)),
                              1);
-    d->gain = (struct gain){ 0.5 * share, 0.95 * most, most + 0.9 * (1 - most) };
+    d->gain = (struct gain){ 0.5 * fmax(share, 0.9 * most), most,
+                             most + 0.9 * (1 - most) };
     buf_printf(&d->text, "Allocating and giving back memory takes %.0f %% of CPU time",
                100 * share);
     if (fact_known(c->f, FACT_ALLOC_MB_PER_STEP))
@@ -125,15 +126,22 @@ static bool judge_workers(const struct rule_case *c, struct draft *d)
 {
     const double growth = FACT_OF(c, WORKER_GROWTH_MB);
     const double limit = FACT_OF(c, MEMORY_LIMIT_MB);
-    if (!(growth >= c->t->worker_growth_mb) && !(growth >= c->t->worker_growth * limit))
+    const bool much = growth >= c->t->worker_growth_mb &&
+                      !(growth / FACT_OF(c, WORKERS) < c->t->worker_growth_each_mb);
+    if (!much && !(growth >= c->t->worker_growth * limit))
         return false;
     const double of_limit = growth / limit;
     d->stake = fmin(0.15 + (isnan(of_limit) ? 0 : 2 * of_limit), 1);
-    buf_printf(
-        &d->text,
-        "Private memory of the loader's workers grew by %.0f MiB: pages they shared "
-        "with the main process were copied when reference counts were written.",
-        growth);
+    buf_printf(&d->text, "Private memory of the loader's workers grew by %.0f MiB",
+               growth);
+    if (FACT_OF(c, WORKER_COPIED_MB) < 0.5 * growth) {
+        buf_puts(&d->text, ", most of it allocated by themselves.");
+        buf_puts(&d->advice, "Bound what the data set keeps in its workers (caches, "
+                             "lists that grow), or use fewer workers");
+        return true;
+    }
+    buf_puts(&d->text, ": pages they shared with the main process were copied when "
+                       "reference counts were written.");
     d->place = PLACE_OF(c, OBJECT);
     buf_puts(&d->advice, "Keep the data set's many small Python objects");
     put_place(&d->advice, " (", PLACE_OF(c, OBJECT));
@@ -182,7 +190,7 @@ const struct rule rules_memory[] = {
     { "allocation_churn", "ALLOCATION CHURN", RULES_MEMORY, .judge = judge_churn,
       .needs = { FACT_ALLOC_SHARE },
       .shows = { FACT_FAULT_SHARE, FACT_ALLOC_MB_PER_STEP, FACT_ALLOCS_PER_STEP,
-                 FACT_FAULTS_PER_STEP, FACT_STEP_MS } },
+                 FACT_TURNOVER, FACT_FAULTS_PER_STEP, FACT_STEP_MS } },
     { "memory_leak", "MEMORY LEAK", RULES_MEMORY, .judge = judge_leak,
       .needs = { FACT_GROWTH_MB },
       .shows = { FACT_LEAK_MB, FACT_LEAK_KB_PER_STEP, FACT_GROWTH_MB_PER_MIN,
@@ -196,7 +204,8 @@ const struct rule rules_memory[] = {
                      "swapping", "shm_pressure" } },
     { "worker_memory_growth", "WORKERS GROW", RULES_MEMORY, .judge = judge_workers,
       .needs = { FACT_WORKER_GROWTH_MB },
-      .shows = { FACT_WORKERS, FACT_WORKER_PRIVATE_MB, FACT_MEMORY_LIMIT_MB } },
+      .shows = { FACT_WORKER_COPIED_MB, FACT_WORKERS, FACT_WORKER_PRIVATE_MB,
+                 FACT_MEMORY_LIMIT_MB } },
     { "swapping", "SWAPPING", RULES_MEMORY, .judge = judge_swapping,
       .needs = { FACT_SWAP_MB, FACT_MAJOR_FAULTS },
       .shows = { FACT_RSS_MB, FACT_MEMORY_LIMIT_MB, FACT_MEMORY_PRESSURE },

@@ -6,7 +6,9 @@ static bool judge_optimizer(const struct rule_case *c, struct draft *d)
     const double share = FACT_OF(c, OPTIMIZER_SHARE);
     if (!(share >= c->t->optimizer))
         return false;
-    draft_time(c, d, share, 0.3, 0.6, 0.9);
+    /* The interpreter's part goes, about half of it: on the host every parameter still
+     * has its operators, called from C++; and all bytes are moved as before. */
+    draft_time(c, d, share, 0.2, 0.5, 0.9);
     buf_printf(&d->text, "%.0f %% of every step is the optimizer.", 100 * share);
     d->place = PLACE_OF(c, OPTIMIZER);
     buf_puts(&d->advice, "Use an implementation that updates all parameters at once "
@@ -16,6 +18,25 @@ static bool judge_optimizer(const struct rule_case *c, struct draft *d)
     return true;
 }
 
+/* How often what is done "every N steps" is done, as the advice says. */
+enum { SELDOM = 50 };
+
+/* Something that took `share` is done every SELDOM-th time only; at least, every fifth. */
+static struct gain gain_of_seldom(double share)
+{
+    return (struct gain){ 0.8 * share, share * (1 - 1.0 / SELDOM),
+                          fmin(1 - 0.9 * (1 - share), 0.99) };
+}
+
+/* Something that was `share` of the run is to be at most `target` of it. At least, it is
+ * done five times less often. */
+static struct gain gain_of_target(double share, double target)
+{
+    const double mid = fmax(1 - (1 - share) / (1 - target), 0.8 * share);
+    return (struct gain){ fmin(0.8 * share, mid), mid,
+                          fmin(1 - 0.9 * (1 - share), 0.99) };
+}
+
 static bool judge_sync(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, SYNC_SHARE);
@@ -23,14 +44,18 @@ static bool judge_sync(const struct rule_case *c, struct draft *d)
         return false;
     /* A card still has its work to do when nobody waits for it; others need not. */
     const double busy = FACT_OF(c, GPU_BUSY);
-    const double had = isnan(busy) ? 0.95 : fmax(1 - busy, 0.1);
-    draft_time(c, d, share, 0.5 * had, had, 1);
+    const double had = isnan(busy) ? 1 : fmax(1 - busy, 0.1);
+    d->stake = rule_of_run(c, share);
+    d->gain = gain_of_seldom(share * had);
+    d->gain.high = fmax(d->gain.high, share);
     buf_printf(&d->text, "%.0f %% of every step waits for results", 100 * share);
     put_place(&d->text, ", at ", PLACE_OF(c, SYNC));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, SYNC);
-    buf_puts(&d->advice, "Ask for values (.item(), .cpu(), print of a tensor) every N "
-                         "steps instead of every step");
+    buf_printf(&d->advice,
+               "Ask for values (.item(), .cpu(), print of a tensor) every N steps, say "
+               "%d, instead of every step",
+               SELDOM);
     put_place(&d->advice, ": ", PLACE_OF(c, SYNC));
     return true;
 }
@@ -57,18 +82,26 @@ static bool judge_launch(const struct rule_case *c, struct draft *d)
 static const double COMMON_BATCH = 64;
 
 /* What every step pays, however many samples it has: all but arithmetic and samples. The
- * gain is of the time for the same samples. */
+ * gain is of the time for the same samples.
+ *
+ * Arithmetic on few samples waits for the weights to be read, which a larger batch does
+ * once for all of them: a quarter of it is left at one sample, all of it at 16. Of a
+ * sample that is fetched alone half is the way to the data set, with caches that the step
+ * in between has filled with other things. */
 static void gain_of_larger_batch(const struct rule_case *c, struct draft *d,
                                  double batch, double overhead)
 {
     const double kernels = FACT_OF(c, KERNEL_SHARE);
     const double samples = FACT_OF(c, SAMPLE_MS) * batch / FACT_OF(c, STEP_MS);
-    const double by_sample = (isnan(kernels) ? 1 - overhead : kernels) +
-                             (isnan(samples) ? 0 : samples);
+    const double few = fmax(1 - batch / 16, 0);
+    const double by_sample = (isnan(kernels) ? 1 - overhead : kernels) *
+                                 (1 - 0.75 * few) +
+                             (isnan(samples) ? 0 : samples) * (1 - 0.5 * few);
     const double fixed = fmax(1 - by_sample, overhead);
     const double times = fmax(COMMON_BATCH / fmax(batch, 1), 2);
-    d->gain = (struct gain){ 0.5 * overhead, fixed * (1 - 1 / times),
-                             fmin(fixed + 0.05, 0.99) };
+    const double mid = fixed * (1 - 1 / times);
+    d->gain = (struct gain){ fmin(0.7 * fmax(overhead, 0.8 * fixed), mid), mid,
+                             fmax(fmin(1 - 0.5 * (1 - mid), 0.99), mid) };
 }
 
 /* Fixed costs of a step, on the host: what is outside compute kernels. */
@@ -76,6 +109,7 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
 {
     const double overhead = FACT_OF(c, OVERHEAD_SHARE);
     const double batch = FACT_OF(c, BATCH_SIZE);
+    const bool rows = fact_known(c->f, FACT_BATCH_ROWS);
     if (!(overhead >= c->t->overhead) || !(batch <= c->t->small_batch))
         return false;
     /* Steps that load have another illness, and workers' CPU time is not the steps'. */
@@ -87,13 +121,16 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     gain_of_larger_batch(c, d, batch, overhead);
     buf_printf(
         &d->text,
-        "%.0f %% of CPU time in steps is not computing: each step of %.0f sample%s "
+        "%.0f %% of CPU time in steps is not computing: each step of %s%.0f %s%s "
         "pays for the interpreter and the framework.",
-        100 * overhead, batch, batch == 1 ? "" : "s");
-    d->place = PLACE_OF(c, LOADER);
-    buf_printf(&d->advice, "A larger batch, say %.0f (now batch_size=%.0f)",
-               COMMON_BATCH, batch);
-    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+        100 * overhead, rows ? "at most " : "", batch, rows ? "row" : "sample",
+        batch == 1 ? "" : "s");
+    d->place = rows ? PLACE_OF(c, HOT) : PLACE_OF(c, LOADER);
+    buf_printf(&d->advice, "A larger batch, say %.0f (now %s%.0f%s)", COMMON_BATCH,
+               rows ? "" : "batch_size=", batch,
+               rows ? " rows, by the shapes the model sees: no loader tells" : "");
+    if (!rows)
+        put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
     buf_puts(&d->advice, "; it changes the training: the learning rate goes with it");
     return true;
 }
@@ -105,15 +142,19 @@ static bool judge_precision(const struct rule_case *c, struct draft *d)
     const bool on_card = tensor < c->t->tensor_cores && FACT_OF(c, GPU_BUSY) >= 0.5;
     if (!(doubles >= c->t->float64) && !on_card)
         return false;
-    /* Half the bytes for everything that computes, not for the kernels alone. */
+    /* Half the bytes and twice the numbers in a register for everything that computes in
+     * double, operators without a telling name too. */
+    const double kernels = FACT_OF(c, KERNEL_SHARE);
+    const double of_kernels = kernels > doubles ? doubles / kernels : 1;
     const double compute = FACT_OF(c, FORWARD_SHARE) + FACT_OF(c, BACKWARD_SHARE) +
                            FACT_OF(c, OPTIMIZER_SHARE);
-    const double share = on_card          ? FACT_OF(c, GPU_BUSY)
-                         : isnan(compute) ? doubles
-                                          : fmin(fmax(compute, doubles), 1);
+    const double share = on_card ? FACT_OF(c, GPU_BUSY)
+                         : isnan(compute)
+                             ? doubles
+                             : fmin(fmax(compute * of_kernels, doubles), 1);
     d->stake = on_card ? 0.3 * share : rule_of_run(c, 0.5 * share);
     d->gain = on_card ? (struct gain){ 0.1 * share, 0.4 * share, 0.7 * share }
-                      : (struct gain){ 0.2 * share, 0.45 * share, 0.65 * share };
+                      : (struct gain){ 0.3 * share, 0.5 * share, 0.65 * share };
     if (on_card)
         buf_puts(&d->text, "The card computes in float32 without its tensor cores.");
     else
@@ -149,15 +190,16 @@ static bool judge_checkpoint(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->checkpoint))
         return false;
     d->stake = share;
+    d->gain = gain_of_target(share, 0.02);
     /* What was written is still on its way to the disk while the next steps compute. */
-    d->gain = (struct gain){ 0.5 * share, fmin(0.95 * share, 0.98),
-                             fmin(1.4 * share, 0.99) };
+    d->gain.high = fmax(d->gain.high, fmin(1.3 * share, 0.99));
     buf_printf(&d->text, "%.0f %% of the run writes checkpoints", 100 * share);
     if (FACT_OF(c, CHECKPOINTS) >= 1)
         buf_printf(&d->text, ", %.0f of them", FACT_OF(c, CHECKPOINTS));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, CHECKPOINT);
-    buf_puts(&d->advice, "Write them less often, or in the background from a copy");
+    buf_puts(&d->advice, "Write them less often, so that they take 2 % of the run at "
+                         "most, or in the background from a copy");
     put_place(&d->advice, " (", PLACE_OF(c, CHECKPOINT));
     if (PLACE_OF(c, CHECKPOINT)[0])
         buf_putc(&d->advice, ')');
@@ -172,18 +214,28 @@ static bool judge_logging(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->logging))
         return false;
     d->stake = share;
-    /* What is computed only to be logged goes with it. */
-    d->gain = (struct gain){ 0.6 * share, fmin(1.2 * share, 0.95),
-                             fmin(2.5 * share, 0.98) };
+    d->gain = gain_of_seldom(fmax(share, FACT_OF(c, LOG_WHOLE_SHARE)));
+    /* What is computed only to be logged goes with it; what was written is still on its
+     * way to the disk while the next steps compute. */
+    d->gain.high = fmax(d->gain.high, fmin(1.4 * share, 0.98));
     buf_printf(&d->text, "%.0f %% of the main thread's time goes into logging%s",
                100 * share, synced >= log ? " and flushing files" : "");
     put_place(&d->text, ", at ", PLACE_OF(c, LOG));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, LOG);
-    buf_puts(&d->advice, "Log every N steps, without flushing each time");
+    buf_printf(&d->advice, "Log every N steps, say %d, without flushing each time",
+               SELDOM);
     put_place(&d->advice, ": ", PLACE_OF(c, LOG));
     put_place(&d->advice, "; written to ", PLACE_OF(c, LOG_FILE));
     return true;
+}
+
+/* Steps behind an evaluation are slow: it has filled the caches with other things. Where
+ * there are no more slow steps than evaluations, they go with them. */
+static double slow_behind_evaluation(const struct rule_case *c)
+{
+    const double slow = FACT_OF(c, SLOW_STEP_SHARE) * FACT_OF(c, STEADY_SHARE);
+    return FACT_OF(c, SLOW_STEPS) <= 1.2 * FACT_OF(c, EVALUATIONS) ? slow : 0;
 }
 
 static bool judge_evaluation(const struct rule_case *c, struct draft *d)
@@ -192,10 +244,12 @@ static bool judge_evaluation(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->evaluation))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.3 * share, 0.6 * share, 0.9 * share };
+    d->gain = gain_of_target(fmin(share + slow_behind_evaluation(c), 1), 0.1);
     buf_printf(&d->text, "%.0f %% of the run evaluates.", 100 * share);
-    buf_puts(&d->advice, "Evaluate less often or on a part of the data, with larger "
-                         "batches and without gradients (torch.inference_mode())");
+    buf_puts(&d->advice,
+             "Evaluate less often or on a part of the data, so that it takes "
+             "a tenth of the run at most, with larger batches and without "
+             "gradients (torch.inference_mode())");
     return true;
 }
 
@@ -226,9 +280,12 @@ const struct rule rules_step[] = {
       .needs = { FACT_OPTIMIZER_SHARE },
       .shows = { FACT_STEP_MS, FACT_FORWARD_SHARE, FACT_BACKWARD_SHARE,
                  FACT_BATCH_SIZE },
-      .yields_to = { "batch_too_small", "precision_unused", "gil_contention" } },
+      .yields_to = { "batch_too_small", "precision_unused", "gil_contention",
+                     "cpu_throttled", "oversubscribed", "swapping" } },
     { "sync_stall", "WAITING FOR RESULTS", RULES_STEP, .judge = judge_sync,
-      .needs = { FACT_SYNC_SHARE }, .shows = { FACT_STEP_MS, FACT_GPU_BUSY } },
+      .needs = { FACT_SYNC_SHARE }, .shows = { FACT_STEP_MS, FACT_GPU_BUSY },
+      .yields_to = { "gil_contention", "cpu_throttled", "oversubscribed",
+                     "swapping" } },
     { "launch_bound", "LAUNCH-BOUND", RULES_STEP, .judge = judge_launch,
       .needs = { FACT_LAUNCH_SHARE, FACT_GPU_BUSY },
       .shows = { FACT_KERNELS_PER_STEP, FACT_KERNEL_US, FACT_STEP_MS } },

@@ -32,6 +32,8 @@ THRESHOLD(batch_least_ms, 1, NAN, "ms",
           "a batch that is made in less is not worth a word")
 THRESHOLD(queue_empty, 0.10, NAN, "share",
           "of asks that find no batch: below, the workers keep up")
+THRESHOLD(crowded, 0.3, NAN, "share",
+          "of all cores that making batches takes, none being idle")
 THRESHOLD(opens_per_step, 2, NAN, "1", "files opened in a step")
 THRESHOLD(reads_per_open, 8, NAN, "1",
           "reads of a file: below, it is the opening that costs")
@@ -48,13 +50,15 @@ THRESHOLD(throttled, 0.05, NAN, "share", "of the time throttled by the CPU quota
 THRESHOLD(runnable, 2.0, NAN, "1", "runnable threads per core")
 THRESHOLD(busy_threads, 2.0, NAN, "1", "busy threads of the run per core")
 THRESHOLD(team_threads, 4.0, NAN, "1", "threads of the run per core, and …")
-THRESHOLD(turns, 2500, NAN, "1/s",
-          "… so many times a second of CPU time one has to make room for another")
+THRESHOLD(team_loss, 0.20, NAN, "share",
+          "… so much of their CPU time lost to spinning and switches, at most")
 THRESHOLD(gil_wait, 0.10, NAN, "share", "of the main thread's time waiting for the GIL")
 THRESHOLD(gc, 0.05, NAN, "share", "of the main thread's time in the garbage collector")
 THRESHOLD(reference_blas, 0.20, NAN, "share", "of CPU time in the reference BLAS")
 THRESHOLD(numa_remote, 0.30, NAN, "share", "of memory accesses to another node")
 THRESHOLD(allocator, 0.10, NAN, "share", "of CPU time in the allocator and page faults")
+THRESHOLD(turnover, 4, NAN, "1",
+          "allocated over what stays: below, memory grows and is no churn")
 THRESHOLD(leak_of_limit, 0.02, NAN, "share",
           "of the memory limit leaked in a run, or …")
 THRESHOLD(leak_mb, 32, 100, "MiB", "… this much, and …")
@@ -66,7 +70,9 @@ THRESHOLD(memory_mb, INFINITY, 16000, "MiB",
           "resident memory, whatever the machine has")
 THRESHOLD(worker_growth, 0.05, NAN, "share",
           "of the memory limit by which workers grew, or …")
-THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much")
+THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much, and …")
+THRESHOLD(worker_growth_each_mb, 32, NAN, "MiB",
+          "… this much each: any copies some of the interpreter's own objects")
 THRESHOLD(swap_faults, 20, NAN, "1/s", "major page faults with swap in use")
 THRESHOLD(descriptors, 100, NAN, "1", "descriptors left open, rising throughout")
 

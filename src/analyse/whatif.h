@@ -29,12 +29,15 @@ struct pipeline {
     double cores;
     double step_ns;         /* measured, steady, median */
     double compute_ns;      /* main thread, outside of fetching */
-    double compute_cpu_ns;  /* of the main process, all threads; NaN: one thread */
+    double compute_cpu_ns;  /* of the main process, all threads, without receiving and
+                             * without spinning; NaN: one thread */
     double make_ns;         /* samples and collate, in one process */
     double make_cpu_ns;     /* NaN: all of it */
     double transform_share; /* of make_ns; NaN: all of it */
     double ship_ns;         /* in the worker; NaN: from batch_mb */
     double receive_ns;      /* in the main process; NaN: from batch_mb */
+    double receive_idle_ns; /* … from a worker with nothing else to do; NaN or 0: as
+                             * receive_ns */
     double batch_mb;        /* NaN: shipping is not counted */
     const struct distribution *make; /* its spread; NULL: none */
     double compute_wait_ns; /* of compute_ns: for cores that its own workers had */

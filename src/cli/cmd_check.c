@@ -29,6 +29,7 @@
 #include "cli/keep.h"
 #include "cli/leftovers.h"
 #include "cli/measured.h"
+#include "cli/measures.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/settings.h"
@@ -330,9 +331,42 @@ static bool out_of_time(const struct check *c)
     return c->late || moment_ns(CLOCK_MONOTONIC) >= c->deadline_ns;
 }
 
+static bool is_missing(const double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(values[i]))
+            return false;
+    return true;
+}
+
+/* A metric that no run of either side has told, after two of each: it is not that it
+ * varies, it is not recorded. −1: none. */
+static int never_told(const struct check *c)
+{
+    for (size_t i = 0; i < c->measuring.count; i++) {
+        const struct gate_metric *m = &c->metrics[i];
+        if (m->now_count > 1 && is_missing(m->now, m->now_count) &&
+            is_missing(m->baseline, m->baseline_count))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* What to do about a number that one side lacks. */
+static void add_hint(const struct gate_metric *m, struct gate_result *r)
+{
+    const size_t len = strlen(r->why);
+    const char *hint = m->baseline_count ? measure_hint(m->name)
+                                         : "sonde baseline set … -m measures it";
+    if (strncmp(r->why, "not measured", 12) == 0 && hint[0])
+        (void)snprintf(r->why + len, sizeof r->why - len, ": %s", hint);
+}
+
 static void judge(struct check *c, int look)
 {
     gate_judge(c->metrics, c->measuring.count, look, c->results);
+    for (size_t i = 0; i < c->measuring.count; i++)
+        add_hint(&c->metrics[i], &c->results[i]);
     for (size_t i = 0; i < c->measuring.count; i++)
         if (c->way == STORED && (c->other_machine || c->other_settings) &&
             !c->results[i].exact) {
@@ -406,7 +440,7 @@ static enum measured_end measure_pairs(struct check *c)
             if (gate_pairs_runs(&c->runs) != 2)
                 continue;
             judge_pairs(c, 0);
-            if (all_the_same(c))
+            if (all_the_same(c) || never_told(c) >= 0)
                 return ended;
         }
         judge_pairs(c, look);
@@ -428,10 +462,12 @@ static enum measured_end measure_stored(struct check *c)
         for (size_t i = 0; i < c->measuring.count; i++)
             c->now[i][c->pairs] = values[i];
         c->pairs += ended == MEASURED_GOOD;
+        for (size_t i = 0; i < c->measuring.count; i++)
+            c->metrics[i].now_count = c->pairs;
+        if (never_told(c) >= 0)
+            break;
     }
     c->late = ended == MEASURED_LATE;
-    for (size_t i = 0; i < c->measuring.count; i++)
-        c->metrics[i].now_count = c->pairs;
     judge(c, -1);
     return c->late ? MEASURED_GOOD : ended;
 }
@@ -574,7 +610,11 @@ static int run_check(struct check *c)
                   c->way == STORED ? "runs" : "pairs");
         signal_die_by(c->measuring.ended_by);
     }
-    if (ended == MEASURED_GOOD)
+    const int never = never_told(c);
+    if (ended == MEASURED_GOOD && never >= 0)
+        cli_error("%s was recorded in no run: %s", c->metrics[never].name,
+                  measure_hint(c->metrics[never].name));
+    else if (ended == MEASURED_GOOD)
         status = report(c, c->way != STORED);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/unfinished.h"
 #include "import/import.h"
 #include "store/list.h"
 
@@ -84,10 +85,13 @@ static bool import_one(const char *path, const struct import_arguments *a)
         .rate_hz = (double)a->rate,
         .progress = progress_share,
         .progress_arg = &progress,
+        .begun = unfinished_folder,
     };
     struct import_result result;
     progress_begin(&progress, "reading", a->quiet);
+    unfinished_hold();
     const int rc = import_file(path, &o, &result);
+    unfinished_done();
     progress_end(&progress);
     if (rc == 0)
         tell(&result, path, a->quiet);

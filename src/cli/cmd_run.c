@@ -49,7 +49,7 @@ struct run_options {
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io", "stacks" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
-        no_sites, no_hang, no_energy, no_python, no_status;
+        no_sites, no_hang, no_energy, no_python, no_status, syscalls;
     struct option_list alerts;
     const char *grid;
 };
@@ -114,6 +114,9 @@ static const struct option options[] = {
       .help = "record every event of: alloc, io (comma between); "
               "stacks: with the call path of each allocation",
       .env = "SONDE_TRACE" },
+    { "syscalls", 0, OPTION_FLAG, FIELD(syscalls),
+      .help = "count the system calls of the program and all it starts",
+      .env = "SONDE_SYSCALLS" },
     { "rate", 0, OPTION_COUNT, FIELD(rate_hz), .value = "HZ",
       .help = "samples of native stacks per second of CPU time and thread, 0 for none "
               "(default: none at level basic, 99 at detailed, 199 at comprehensive)",
@@ -397,6 +400,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
     bool ok = true;
     l->capture.no_preload = o->no_preload;
     l->capture.no_sites = o->no_sites;
+    l->capture.syscalls = o->syscalls;
     l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
     l->capture.trace_stacks = traces(o->trace, "stacks", &ok);

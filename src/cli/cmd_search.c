@@ -13,6 +13,7 @@
 #include "cli/keep.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "search/search.h"
 #include "store/list.h"
 
@@ -307,18 +308,40 @@ static int print(struct question *q, struct store *store, const struct index *in
     return rc;
 }
 
+/* What a large store takes long for: reading what was added, comparing everything. */
+static int open_index(struct store *store, struct index **ret_index)
+{
+    struct progress progress;
+    progress_begin(&progress, "reading the store", false);
+    const int rc = index_open(store, ret_index);
+    progress_end(&progress);
+    if (rc < 0)
+        cli_error("cannot build the search index: %s", error_text(rc));
+    return rc;
+}
+
+static int search_shown(struct index *index, const struct search_query *query,
+                        struct search_result *ret_result)
+{
+    struct progress progress;
+    progress_begin(&progress, "searching", false);
+    const int rc = search_run(index, query, ret_result);
+    progress_end(&progress);
+    if (rc < 0)
+        cli_error("cannot search: %s", error_text(rc));
+    return rc;
+}
+
 static int answer(struct question *q, struct store *store,
                   const struct search_options *o)
 {
     struct index *index = NULL;
     struct search_result result = { .hits = NULL };
-    int rc = index_open(store, &index);
-    if (rc < 0)
-        cli_error("cannot build the search index: %s", error_text(rc));
+    int rc = open_index(store, &index);
     if (rc == 0 && o->like && !set_like(q, store, index, o->like))
         rc = SONDE_E_NOTFOUND;
-    else if (rc == 0 && (rc = search_run(index, &q->query, &result)) < 0)
-        cli_error("cannot search: %s", error_text(rc));
+    else if (rc == 0)
+        rc = search_shown(index, &q->query, &result);
     if (rc == 0)
         rc = print(q, store, index, &result, o);
     const bool found = result.matched > 0;

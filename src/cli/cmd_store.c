@@ -179,12 +179,19 @@ static int verify(const struct store_options *o)
 
 /* ---- gc ----------------------------------------------------------------------------- */
 
+struct collecting {
+    const struct store_options *options;
+    struct progress progress;
+};
+
 static void say_removed(void *arg, const char *id, uint64_t bytes)
 {
     char size[HUMAN_LEN];
-    const struct store_options *o = arg;
-    printf("%s %s (%s)\n", o->dry ? "would remove" : "removed", id,
+    struct collecting *c = arg;
+    progress_hide(&c->progress);
+    printf("%s %s (%s)\n", c->options->dry ? "would remove" : "removed", id,
            human_bytes(size, (double)bytes));
+    progress_show(&c->progress);
 }
 
 static int collect(struct store_options *o)
@@ -194,6 +201,7 @@ static int collect(struct store_options *o)
     struct store *store = NULL;
     struct buf why = BUF_INIT;
     uint64_t added;
+    struct collecting c = { .options = o };
     retain_defaults(&limits);
     if (o->runs)
         limits.runs = o->runs;
@@ -201,12 +209,14 @@ static int collect(struct store_options *o)
         limits.bytes = o->size;
     cli_adopt_orphans(0);
     int rc = store_open(store_directory(), STORE_WRITE, &store, &why);
+    progress_begin(&c.progress, "collecting old runs", false);
     if (rc == 0)
         rc = keep_all(store, &added); /* nothing goes that has no record */
     if (rc == 0)
-        rc = retain_apply(store_directory(), &limits, store, o->dry, say_removed, o,
+        rc = retain_apply(store_directory(), &limits, store, o->dry, say_removed, &c,
                           &r);
     store_close(store);
+    progress_end(&c.progress);
     if (rc < 0) {
         cli_error("nothing removed: %s", why.len ? why.data : error_text(rc));
         buf_release(&why);

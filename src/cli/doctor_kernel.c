@@ -19,6 +19,7 @@
 #include "base/human.h"
 #include "launch/kin.h"
 #include "launch/memcg.h"
+#include "launch/syscalls.h"
 
 /* ---- Other processes ---------------------------------------------------------------- */
 
@@ -150,6 +151,18 @@ static void probe_perf(const struct doctor_roots *roots, struct doctor_answer *a
     }
 }
 
+static void probe_syscalls(const struct doctor_roots *roots, struct doctor_answer *a)
+{
+    char why[SYSCALLS_WHY] = "";
+    (void)roots;
+    if (syscalls_countable(why)) {
+        doctor_found(a, DOCTOR_OK, "counted by the kernel when asked for (--syscalls)");
+        return;
+    }
+    doctor_found(a, DOCTOR_UNAVAILABLE, "they cannot be counted");
+    doctor_why(a, "%s", why);
+}
+
 /* ---- Pressure, groups, log ---------------------------------------------------------------- */
 
 static void probe_pressure(const struct doctor_roots *roots, struct doctor_answer *a)
@@ -238,6 +251,7 @@ const struct doctor_check doctor_kernel[] = {
     { "process_memory", "process memory", false, probe_memory_of_others },
     { "process_ends", "process ends", false, probe_ends },
     { "perf", "perf events", false, probe_perf },
+    { "syscalls", "system calls", false, probe_syscalls },
     { "pressure", "pressure (PSI)", false, probe_pressure },
     { "cgroup", "control groups", false, probe_groups },
     { "kernel_log", "kernel log", false, probe_log },

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "present/report/report.h"
 #include "store/list.h"
 #include "store/retain.h"
@@ -200,6 +201,7 @@ bool cli_store_ready(struct store **ret_store)
 {
     struct buf why = BUF_INIT;
     struct store *store = NULL;
+    struct progress progress;
     uint64_t added;
     cli_adopt_orphans(0);
     int rc = store_open(store_directory(), 0, &store, &why);
@@ -216,7 +218,9 @@ bool cli_store_ready(struct store **ret_store)
     buf_release(&why);
     if (rc < 0)
         return false;
+    progress_begin(&progress, "taking new runs in", false);
     rc = keep_all(store, &added);
+    progress_end(&progress);
     if (rc < 0 && rc != -EROFS)
         cli_error("the store is not up to date: %s", error_text(rc));
     *ret_store = store;

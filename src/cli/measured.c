@@ -19,56 +19,43 @@
 #include "base/moment.h"
 #include "cli/cli.h"
 #include "cli/leftovers.h"
+#include "cli/measures.h"
 #include "launch/child.h"
 #include "launch/spawn.h"
+#include "launch/syscalls.h"
 #include "trace/machine.h"
-
-const char measuring_names[] =
-    "wall, cpu, memory; with a profile: allocations, allocated_bytes, io_calls, "
-    "io_bytes, steps, step_ms, samples_per_s, energy_j, calls.ZONE, time.ZONE, metrics.X";
 
 /* What is asked to end gets so long. */
 static const uint64_t GRACE_NS = UINT64_C(2) * 1000000000;
 
 /* ---- Names -------------------------------------------------------------------------- */
 
-enum source { PLAIN_RUN, PROFILED_RUN };
-
-static const struct {
-    const char *name;
-    enum source source;
-    bool more_is_better;
-} known[] = {
-    { "wall", PLAIN_RUN, false },
-    { "cpu", PLAIN_RUN, false },
-    { "memory", PLAIN_RUN, false },
-    { "allocations", PROFILED_RUN, false },
-    { "allocated_bytes", PROFILED_RUN, false },
-    { "io_calls", PROFILED_RUN, false },
-    { "io_bytes", PROFILED_RUN, false },
-    { "steps", PROFILED_RUN, false },
-    { "step_ms", PROFILED_RUN, false },
-    { "samples_per_s", PROFILED_RUN, true },
-    { "energy_j", PROFILED_RUN, false },
-};
-
-static bool begins(const char *text, const char *prefix)
+/* Once, for it takes a look at what the kernel lets us do. */
+static bool may_count(const struct measuring *m)
 {
-    return strncmp(text, prefix, strlen(prefix)) == 0 && text[strlen(prefix)];
+    char why[SYSCALLS_WHY] = "";
+    if (m->counted || syscalls_countable(why))
+        return true;
+    cli_error("--metric syscalls: they cannot be counted here: %s; io_calls, the calls "
+              "that read and write, can",
+              why);
+    return false;
 }
 
 static bool set_source(struct measuring *m, struct measured_metric *one)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].name, one->name) == 0) {
-            m->profile |= known[i].source == PROFILED_RUN;
-            one->more_is_better |= known[i].more_is_better;
-            return true;
-        }
-    if (!begins(one->name, "calls.") && !begins(one->name, "time.") &&
-        !begins(one->name, "metrics."))
+    struct measure found;
+    if (!measure_find(one->name, &found)) {
+        cli_error("--metric: there is no '%s' (%s)", one->name, measure_names);
         return false;
-    m->profile = true;
+    }
+    if (found.source == MEASURE_COUNTED && !may_count(m))
+        return false;
+    one->name = found.name;
+    one->more_is_better |= found.more_is_better;
+    m->plain |= found.source == MEASURE_PLAIN;
+    m->profile |= found.source == MEASURE_PROFILED;
+    m->counted |= found.source == MEASURE_COUNTED;
     return true;
 }
 
@@ -105,10 +92,8 @@ bool measuring_add(struct measuring *m, const char *text)
         cli_error("--metric %s: '%s' is no percentage", text, equals + 1);
         return false;
     }
-    if (!set_source(m, &one)) {
-        cli_error("--metric: there is no '%s' (%s)", copy, measuring_names);
+    if (!set_source(m, &one))
         return false;
-    }
     m->metrics[m->count++] = one;
     return true;
 }
@@ -123,8 +108,11 @@ void machine_words(struct buf *out)
 /* ---- Running ------------------------------------------------------------------------ */
 
 struct plain {
-    double wall_s, cpu_s, memory_mb;
+    bool count; /* the system calls; false: do not */
+    double wall_s, cpu_s, memory_mb, syscalls;
     int status;
+    struct syscall_counter counter;
+    char why[SYSCALLS_WHY];
 };
 
 static double seconds(struct timeval t)
@@ -169,23 +157,46 @@ static bool wait_for(struct child *child, uint64_t deadline_ns)
     return true;
 }
 
+static void start_counting(void *arg, pid_t pid)
+{
+    struct plain *p = arg;
+    if (p->count)
+        (void)syscall_counter_open(pid, &p->counter, p->why);
+}
+
+static bool stop_counting(struct plain *p)
+{
+    uint64_t count = 0;
+    const bool good = p->counter.fd >= 0 &&
+                      syscall_counter_read(&p->counter, &count) == 0;
+    p->syscalls = (double)count;
+    syscall_counter_close(&p->counter);
+    return good;
+}
+
 static enum measured_end run_plain(struct measuring *m, char *const *argv,
                                    const char *dir, struct plain *ret,
                                    struct buf *ret_message)
 {
+    ret->counter.fd = -1;
     const struct spawn_options options = { .argv = argv,
                                            .signals = &m->signals,
                                            .null_stdin = true,
-                                           .null_stdout = !m->show_output };
+                                           .null_stdout = !m->show_output,
+                                           .before_exec = ret->count ? start_counting
+                                                                     : NULL,
+                                           .arg = ret };
     struct child child = { 0 };
     const uint64_t start = moment_ns(CLOCK_MONOTONIC);
     const int rc = spawn_in(&options, dir, &child.pid);
     if (rc < 0) {
+        syscall_counter_close(&ret->counter);
         buf_printf(ret_message, "cannot run '%s'%s%s: %s", argv[0], dir ? " in " : "",
                    dir ? dir : "", error_text(rc));
         return MEASURED_FAILED;
     }
     const bool in_time = wait_for(&child, m->deadline_ns);
+    const bool counted = stop_counting(ret);
     ret->wall_s = (double)(moment_ns(CLOCK_MONOTONIC) - start) / 1e9;
     if (!in_time || child.interrupted) {
         m->ended_by = child.asked.signal ? child.asked.signal : SIGINT;
@@ -196,6 +207,11 @@ static enum measured_end run_plain(struct measuring *m, char *const *argv,
     ret->cpu_s = seconds(child.usage.ru_utime) + seconds(child.usage.ru_stime);
     ret->memory_mb = (double)child.usage.ru_maxrss / 1024;
     ret->status = child.status;
+    if (ret->count && !counted) {
+        buf_printf(ret_message, "the system calls of '%s' could not be counted: %s",
+                   argv[0], ret->why);
+        return MEASURED_FAILED;
+    }
     if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0)
         return MEASURED_GOOD;
     if (WIFSIGNALED(child.status))
@@ -209,61 +225,6 @@ static enum measured_end run_plain(struct measuring *m, char *const *argv,
 
 /* ---- From a profile ----------------------------------------------------------------- */
 
-static double of_zone(const struct report *r, const char *name, bool time)
-{
-    double sum = NAN;
-    for (size_t i = 1; i < r->ops.count; i++) {
-        const struct op *op = &r->ops.ops[i];
-        if (strcmp(op->name, name) != 0)
-            continue;
-        const double one = time ? op->total_ns / 1e9 : (double)op->durations.count;
-        sum = isnan(sum) ? one : sum + one;
-    }
-    return sum;
-}
-
-static double of_metric(const struct report *r, const char *name)
-{
-    for (const struct op_value *v = r->metrics; v; v = v->next)
-        if (strcmp(v->name, name) == 0)
-            return v->last;
-    return NAN;
-}
-
-static double of_report(const struct report *r, const char *name)
-{
-    const bool alloc = r->allocations.known, io = r->io.captured;
-    if (begins(name, "calls."))
-        return of_zone(r, name + 6, false);
-    if (begins(name, "time."))
-        return of_zone(r, name + 5, true);
-    if (begins(name, "metrics."))
-        return of_metric(r, name + 8);
-    if (strcmp(name, "allocations") == 0)
-        return alloc ? (double)r->allocations.count : NAN;
-    if (strcmp(name, "allocated_bytes") == 0)
-        return alloc ? (double)r->allocations.bytes : NAN;
-    if (strcmp(name, "io_calls") == 0)
-        return io ? (double)(r->io.total[0].calls + r->io.total[1].calls) : NAN;
-    if (strcmp(name, "io_bytes") == 0)
-        return io ? (double)(r->io.total[0].bytes + r->io.total[1].bytes) : NAN;
-    if (strcmp(name, "steps") == 0)
-        return r->steps.calls ? (double)r->steps.calls : NAN;
-    if (strcmp(name, "step_ms") == 0)
-        return r->steps.durations.count
-                   ? r->steps.total_ns / (double)r->steps.durations.count / 1e6
-                   : NAN;
-    if (strcmp(name, "samples_per_s") == 0)
-        return step_samples_per_s(&r->steps);
-    if (strcmp(name, "energy_j") == 0)
-        return r->energy.joules;
-    if (strcmp(name, "wall") == 0)
-        return report_duration_s(r);
-    if (strcmp(name, "cpu") == 0)
-        return report_cpu_percent(r) / 100 * report_duration_s(r);
-    return report_peak_rss_mb(r);
-}
-
 static int read_profile(const struct measuring *m, const char *dir,
                         double ret_values[GATE_METRICS])
 {
@@ -273,7 +234,7 @@ static int read_profile(const struct measuring *m, const char *dir,
     if (rc == 0)
         rc = report_build(run, &report);
     for (size_t i = 0; rc == 0 && i < m->count; i++)
-        ret_values[i] = of_report(report, m->metrics[i].name);
+        ret_values[i] = measure_of_report(report, m->metrics[i].name);
     report_free(report);
     run_free(run);
     return rc;
@@ -298,7 +259,7 @@ static enum measured_end run_profiled(struct measuring *m, char *const *argv,
     char *const head[] = { self, run, quiet, into, place, end };
     memcpy(words, head, sizeof head);
     memcpy(words + 6, argv, (count + 1) * sizeof *words);
-    struct plain plain;
+    struct plain plain = { 0 };
     enum measured_end ended = run_plain(m, words, dir, &plain, ret_message);
     if (ended == MEASURED_GOOD && read_profile(m, place, ret_values) < 0) {
         buf_printf(ret_message, "cannot read the profile in '%s'", place);
@@ -309,18 +270,51 @@ static enum measured_end run_profiled(struct measuring *m, char *const *argv,
     return ended;
 }
 
+/* ---- All kinds ---------------------------------------------------------------------- */
+
+static double of_plain(const struct plain *p, const char *name)
+{
+    return strcmp(name, "wall") == 0     ? p->wall_s
+           : strcmp(name, "cpu") == 0    ? p->cpu_s
+           : strcmp(name, "memory") == 0 ? p->memory_mb
+                                         : NAN;
+}
+
+static enum measured_end run_timed(struct measuring *m, char *const *argv,
+                                   const char *dir, double ret_values[GATE_METRICS],
+                                   struct buf *ret_message)
+{
+    struct plain plain = { 0 };
+    const enum measured_end ended = run_plain(m, argv, dir, &plain, ret_message);
+    for (size_t i = 0; ended == MEASURED_GOOD && i < m->count; i++)
+        ret_values[i] = of_plain(&plain, m->metrics[i].name);
+    return ended;
+}
+
+/* A run of its own: a profile adds calls of ours, and counting adds time to each. */
+static enum measured_end run_counted(struct measuring *m, char *const *argv,
+                                     const char *dir, double ret_values[GATE_METRICS],
+                                     struct buf *ret_message)
+{
+    struct plain plain = { .count = true };
+    const enum measured_end ended = run_plain(m, argv, dir, &plain, ret_message);
+    for (size_t i = 0; ended == MEASURED_GOOD && i < m->count; i++)
+        if (strcmp(m->metrics[i].name, "syscalls") == 0)
+            ret_values[i] = plain.syscalls;
+    return ended;
+}
+
 enum measured_end measure_once(struct measuring *m, char *const *argv, const char *dir,
                                double ret_values[GATE_METRICS], struct buf *ret_message)
 {
-    struct plain plain;
+    enum measured_end ended = MEASURED_GOOD;
     for (size_t i = 0; i < GATE_METRICS; i++)
         ret_values[i] = NAN;
     if (m->profile)
-        return run_profiled(m, argv, dir, ret_values, ret_message);
-    const enum measured_end ended = run_plain(m, argv, dir, &plain, ret_message);
-    for (size_t i = 0; ended == MEASURED_GOOD && i < m->count; i++)
-        ret_values[i] = strcmp(m->metrics[i].name, "wall") == 0  ? plain.wall_s
-                        : strcmp(m->metrics[i].name, "cpu") == 0 ? plain.cpu_s
-                                                                 : plain.memory_mb;
+        ended = run_profiled(m, argv, dir, ret_values, ret_message);
+    else if (m->plain)
+        ended = run_timed(m, argv, dir, ret_values, ret_message);
+    if (ended == MEASURED_GOOD && m->counted)
+        ended = run_counted(m, argv, dir, ret_values, ret_message);
     return ended;
 }

@@ -2,7 +2,8 @@
  *
  * Time, CPU time and peak memory come from the process itself, without a profiler in
  * between. Metrics that only a profile knows (allocations, steps, the program's own
- * metrics) make it a run under `sonde run`, of baseline and change alike.
+ * metrics) make it a run under `sonde run`, of baseline and change alike. System calls
+ * are counted in one more run, without a profiler.
  */
 #ifndef SONDE_CLI_MEASURED_H
 #define SONDE_CLI_MEASURED_H
@@ -24,7 +25,7 @@ struct measured_metric {
 struct measuring {
     struct measured_metric metrics[GATE_METRICS];
     size_t count;
-    bool profile; /* some of them need one */
+    bool plain, profile, counted; /* kinds of runs they need (measures.h) */
     bool show_output;
     struct signals signals;
     uint64_t deadline_ns; /* monotonic; a run is ended then; 0: never */
@@ -34,8 +35,6 @@ struct measuring {
 
 /* Adds "NAME", "NAME=30%", "NAME:more" or a mix. Prints why not and returns false. */
 bool measuring_add(struct measuring *m, const char *text);
-/* All names there are, for messages. */
-extern const char measuring_names[];
 
 enum measured_end {
     MEASURED_GOOD,

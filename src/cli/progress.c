@@ -94,6 +94,22 @@ void progress_share(void *arg, double share)
     atomic_store_explicit(&p->per_thousand, done, memory_order_relaxed);
 }
 
+void progress_hide(struct progress *progress)
+{
+    if (!progress->on)
+        return;
+    (void)pthread_mutex_lock(&progress->lock);
+    (void)!write(STDERR_FILENO, "\r\033[K", 4);
+}
+
+void progress_show(struct progress *progress)
+{
+    if (!progress->on)
+        return;
+    (void)fflush(stdout);
+    (void)pthread_mutex_unlock(&progress->lock);
+}
+
 void progress_end(struct progress *progress)
 {
     struct progress *p = progress;

@@ -29,6 +29,9 @@ struct progress {
 void progress_begin(struct progress *progress, const char *what, bool quiet);
 /* arg is the struct progress; 0 to 1. Of any thread. */
 void progress_share(void *arg, double share);
+/* Around what is printed meanwhile: the line is gone, and nobody draws it. */
+void progress_hide(struct progress *progress);
+void progress_show(struct progress *progress);
 /* Takes the line away. */
 void progress_end(struct progress *progress);
 

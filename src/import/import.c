@@ -154,6 +154,8 @@ static int run_job(struct job *j, const char *path)
         rc = rundir_create(j->o->sonde_dir, j->o->output, &j->dir);
     if (rc < 0)
         return rc;
+    if (j->o->begun)
+        j->o->begun(j->dir.path, j->dir.created);
     rc = import_kind(j);
     if (rc == 0)
         rc = write_runfile(j, path);

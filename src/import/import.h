@@ -30,6 +30,9 @@ struct import_options {
     /* Called now and then with a share of 0 to 1; NULL: nobody asks. */
     void (*progress)(void *arg, double share);
     void *progress_arg;
+    /* Told of the run's folder when there is one; `made`: it was not there before. NULL:
+     * nobody asks. */
+    void (*begun)(const char *dir, bool made);
 };
 
 struct import_result {

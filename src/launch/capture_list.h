@@ -10,5 +10,6 @@ extern const struct capture_ops capture_stacks;
 extern const struct capture_ops capture_preload;
 extern const struct capture_ops capture_inject;
 extern const struct capture_ops capture_redact;
+extern const struct capture_ops capture_syscalls;
 
 #endif

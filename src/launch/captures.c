@@ -17,7 +17,8 @@ static const struct capture_ops *const list[] = {
     &capture_python,
     &capture_stacks,
     &capture_redact,
-    NULL, /* ends the list */
+    &capture_syscalls, /* when asked for */
+    NULL,              /* ends the list */
 };
 _Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
                "room in struct captures");

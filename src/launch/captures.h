@@ -29,6 +29,7 @@ struct capture_options {
     size_t alert_count;
     uint64_t memory_limit; /* bytes for the whole tree; 0: none */
     bool no_native;        /* no native stacks, whatever the rate */
+    bool syscalls;         /* count them (syscalls.h) */
     const char *monitors;  /* names of those wanted, commas between; NULL: all */
 };
 
@@ -67,7 +68,7 @@ struct capture_ops {
 /* Whether each name of the list (capture_options.monitors) is that of a monitor. */
 bool capture_monitors_exist(const char *names);
 
-enum { CAPTURES_MAX = 8 };
+enum { CAPTURES_MAX = 12 };
 struct captures {
     struct capture_context context;
     struct {

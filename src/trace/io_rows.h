@@ -30,7 +30,8 @@ enum {
     IO_MAX_EVENTS = 349000, /* per process, the first; more are counted, not kept */
     IO_SIZES = 8,
     IO_BUCKETS = 304,
-    IO_SERIES = 32,
+    IO_SERIES_OLD = 32,
+    IO_SERIES = 128,
 };
 
 enum io_direction { IO_READ, IO_WRITE };
@@ -98,6 +99,19 @@ struct io_file_row {
 struct io_zone_row {
     uint64_t key; /* 1 + number of the site, | 1 << 32 for those not its owner */
     uint64_t calls[2], bytes[2], ticks[2];
+    uint64_t opens, open_ticks; /* of files, to read; since there is io_by_hand */
+    uint64_t looks, look_ticks; /* stat, access, going through a folder */
+};
+
+/* Calls for files by the main thread in steps, in no zone: what a program does by hand
+ * that nobody has a name for. Of whole steps: what follows the last one is not in it. */
+struct io_by_hand {
+    uint64_t counted;           /* 1: these are counted at all */
+    uint64_t steps;             /* with any of the calls below */
+    uint64_t opens, open_ticks; /* to read */
+    uint64_t looks, look_ticks; /* stat, access, going through a folder */
+    uint64_t reads, read_bytes, read_ticks;
+    uint64_t small_reads; /* below 4 KiB */
 };
 
 /* The kernel's count beside ours, at one instant. */
@@ -121,9 +135,14 @@ struct io_process_row {
     uint64_t series_ticks; /* between two points of the series */
     uint64_t series_count;
     uint64_t series_start;
-    uint32_t series[IO_SERIES]; /* open_now over time, at opens */
+    uint32_t series_old[IO_SERIES_OLD]; /* of files that have no series_room */
     uint64_t seeks;
     uint64_t files_refused; /* paths that found no row */
+    uint64_t series_room;   /* IO_SERIES */
+    /* open_now over time, at opens: so many that a loop of a second shows behind ten
+     * seconds of imports */
+    uint32_t series[IO_SERIES];
+    struct io_by_hand by_hand;
 };
 
 struct io_event_row {

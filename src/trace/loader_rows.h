@@ -69,7 +69,7 @@ struct loader_row {
     uint32_t flags;
     int64_t dataset_length;                           /* −1 unknown */
     int32_t num_workers, prefetch_factor, batch_size; /* −1: none */
-    int32_t pad;
+    uint32_t objects; /* text: its data set's largest container of Python objects */
     double timeout_s;
     uint64_t epochs, batches, samples;
     uint64_t fetch_ticks; /* inside next(), first batches too; the end is not */
@@ -97,6 +97,12 @@ struct loader_worker_row {
     uint64_t started; /* ticks: it is not older */
 };
 
+/* Of the process: pages that nobody else has and that were written to; its resident
+ * pages without those of files; its minor faults as so many pages. */
+struct loader_look {
+    uint64_t ticks, private_kb, resident_kb, faulted_kb;
+};
+
 struct loader_self_row {
     uint64_t key; /* 1 + number of the worker */
     uint32_t workers, flags;
@@ -106,6 +112,9 @@ struct loader_self_row {
     uint64_t epochs; /* persistent workers have several */
     uint64_t exceptions;
     uint64_t idle_ticks; /* all waiting, also for what never came */
+    /* What it looked at of its own memory: before its first batch, and last. */
+    uint64_t looks; /* how often; stored last, so below 2 there is no `last_look` */
+    struct loader_look first_look, last_look;
 };
 
 enum loader_sum {
@@ -130,6 +139,10 @@ enum loader_sum {
     LOADER_SEND,
     LOADER_IDLE,
     LOADER_TRANSFORM,
+    /* Of the process, in whose row `loader` says LOADER_OF_WORKER: numbers */
+    LOADER_ROWS,   /* rows of a batch, as the model that is trained sees it */
+    LOADER_CELLS,  /* places in padded batches … */
+    LOADER_FILLED, /* … that are no padding */
     LOADER_SUM_END
 };
 

@@ -177,3 +177,38 @@ def test_a_run_s_own_report_obeys_sonde_yaml(tmp_path):
     later = json.loads(sonde("report", "--json", directory, cwd="/", env=env).stdout)
     assert "fd_leak" in [b["id"] for b in later["bottlenecks"]]
     assert "fd_leak" not in [b["id"] for b in at_the_end["bottlenecks"]]
+
+
+EPOCHS = """
+import time, torch
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.randn(64, 8))
+loader = DataLoader(data, batch_size=8, num_workers=6)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+changes, end = 0.0, None
+begin = time.perf_counter()
+for _ in range(8):
+    for (x,) in loader:
+        if end is not None:
+            changes += time.perf_counter() - end
+            end = None
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        last = time.perf_counter()
+    end = last
+print(changes / (last - begin))
+"""
+
+
+@needs_torch
+def test_the_share_of_epoch_changes_is_what_the_program_itself_measured(tmp_path):
+    """Starting and ending workers was once counted twice: 121 % of the run."""
+    done = run(tmp_path / "run", PYTHON, "-c", EPOCHS)
+    truth = float(done.stdout)
+    first = done.report()["bottlenecks"][0]
+    assert first["id"] == "epoch_boundary_stall"
+    share = {e["metric"]: e["value"] for e in first["evidence"]}["epoch_change_share"]
+    assert share == pytest.approx(truth, abs=0.12)
+    assert share <= 1 and first["predicted_gain"]["high"] <= 1

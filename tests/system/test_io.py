@@ -496,3 +496,14 @@ for _ in range(60):
     assert descriptors["open_at_end"] >= 60 and descriptors["growing"] is True
     steady = run(tmp_path / "b", "cat", "/etc/passwd").report()["io"]["descriptors"]
     assert steady["growing"] is False
+
+
+def test_installed_modules_take_one_row_so_that_data_have_theirs(tmp_path):
+    """`import torch` reads some two thousand files: they must not fill the list."""
+    (tmp_path / "mine.py").write_text("x = 1\n")
+    code = f"import sys, json, email, http.client, unittest, xml.dom, asyncio; sys.path.insert(0, {str(tmp_path)!r}); import mine"
+    files = run(tmp_path / "run", "/usr/bin/python3", "-c", code).report()["io"]["files"]
+    paths = {f["path"]: f for f in files}
+    assert paths["(installed modules)"]["opens"] > 20
+    assert not [p for p in paths if "/lib/python3" in p and p.endswith((".py", ".pyc"))]
+    assert any("mine" in p for p in paths)  # the program's own are told one by one

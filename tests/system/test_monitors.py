@@ -273,3 +273,30 @@ def test_every_process_has_the_same_keys(use, tmp_path):
     traced = run(tmp_path / "run", program("zoo"), "good").report()["processes"]
     keys = [set(one) for one in traced + use[1]["processes"]]
     assert all(k == keys[0] for k in keys)
+
+
+SPIN = "import time\nend = time.perf_counter() + 2\nwhile time.perf_counter() < end: pass"
+
+
+@pytest.mark.skipif(os.cpu_count() < 2, reason="a neighbour needs a core of its own")
+def test_neighbours_on_cores_that_are_not_ours_do_not_count(use, tmp_path):
+    """A job in a cpuset is not disturbed by who uses the other cores."""
+    ours, theirs = sorted(os.sched_getaffinity(0))[:2]
+    pinned = ["taskset", "-c"]
+    neighbour = subprocess.Popen([*pinned, str(theirs), sys.executable, "-c", "while True: pass"])
+    try:
+        command = [SONDE, "run", "-q", "--interval", "50ms", "-o", tmp_path / "run", "--"]
+        subprocess.run(
+            [*pinned, str(ours), *map(str, command), sys.executable, "-c", SPIN],
+            check=True,
+            env=environment(),
+        )
+    finally:
+        neighbour.kill()
+        neighbour.wait()
+    monitors = report(tmp_path / "run")["monitors"]
+    assert monitors["cpu_allowed"]["max"] <= 101
+    assert monitors["cpu_allowed"]["avg"] >= monitors["cpu"]["avg"] - 15
+    assert monitors["cpu_system"]["avg"] > monitors["cpu_allowed"]["avg"] + 40
+    confined = len(os.sched_getaffinity(0)) < os.sysconf("SC_NPROCESSORS_ONLN")
+    assert ("cpu_allowed" in use[1]["monitors"]) == confined

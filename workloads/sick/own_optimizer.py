@@ -30,19 +30,32 @@ class OneByOne(torch.optim.Optimizer):
                 p -= group["lr"] * m / (v.sqrt() + 1e-8)
 
 
+class Deep(torch.nn.Module):
+    """Residual, so that gradients do not become denormal numbers on their way."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(200))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + 0.05 * layer(x)
+        return x
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--foreach", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = torch.nn.Sequential(*[torch.nn.Linear(32, 32) for _ in range(200)])
+    model = Deep()
     if args.foreach:
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, foreach=True)
     else:
         optimizer = OneByOne(model.parameters(), lr=1e-4)
     x = torch.randn(256, 32)
-    for _ in range(150):
+    for _ in range(250):
         loss = model(x).square().mean()
         optimizer.zero_grad()
         loss.backward()

@@ -3,6 +3,7 @@
 # also: io_wait preprocessing_bound
 # advice: num_workers
 # cure: --workers 8
+# whatif: workers=8
 # needs: torch
 import argparse
 import time

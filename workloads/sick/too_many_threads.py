@@ -1,5 +1,6 @@
 # truth: oversubscribed
-# about: the number of threads was copied from a large machine: sixteen of them share two cores, and every operator ends with all of them meeting
+# about: the number of threads was copied from a large machine: sixteen of them share two cores, and each of many small operators ends with all of them meeting
+# also: optimizer_bound
 # cure: --threads 1
 # needs: torch openblas
 import argparse
@@ -13,13 +14,14 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(256, 1024), torch.nn.Tanh(), torch.nn.Linear(1024, 1024), torch.nn.Tanh(),
-        torch.nn.Linear(1024, 10),
-    )  # fmt: skip
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    x = torch.randn(512, 256)
-    for _ in range(60):
+    width = 256
+    layers = [torch.nn.Linear(64, width), torch.nn.Tanh()]
+    for _ in range(3):
+        layers += [torch.nn.Linear(width, width), torch.nn.Tanh(), torch.nn.LayerNorm(width)]
+    model = torch.nn.Sequential(*layers, torch.nn.Linear(width, 10))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    x = torch.randn(512, 64)
+    for _ in range(300):
         loss = model(x).square().mean()
         optimizer.zero_grad()
         loss.backward()

@@ -17,7 +17,7 @@ import weakref
 from typing import Any, Optional
 
 from .. import _sonde
-from . import workers
+from . import objects, workers
 
 PIN, PERSISTENT, SHUFFLE, ITERABLE, UNORDERED, UNTIMED = 1, 2, 4, 8, 16, 32
 
@@ -30,6 +30,7 @@ def install(torch: Any) -> None:
     from torch.utils.data import _utils, dataloader
 
     _sonde.loader_tensor(torch.Tensor)
+    _sonde.rows_tensor(torch.Tensor)
     hook = _sonde.Hook
     loader = dataloader.DataLoader
     single = dataloader._SingleProcessDataLoaderIter
@@ -142,6 +143,8 @@ def _row_of(loader: Any, life: int) -> int:
     number, last = _rows.get(settings, (-1, None))
     if number < 0 or last() is not None:
         number = int(_sonde.loader_new(*settings[1:]))
+        if number >= 0 and loader.num_workers > 0:
+            _sonde.loader_objects(number, objects.largest(loader.dataset))
     if number >= 0 and (settings in _rows or len(_rows) < _MOST_ROWS):
         _rows[settings] = number, weakref.ref(loader)
     return number
@@ -165,6 +168,8 @@ def number_of(loader: Any) -> int:
 
 def _iter_begins(loader: Any, *_: Any) -> None:
     _local.started = _sonde.ticks()
+    if loader.num_workers > 0:
+        workers.generation += 1  # before they are forked, who know it by that
 
 
 def _started() -> int:

@@ -109,6 +109,7 @@ def _functions(torch: Any) -> None:
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         watch_function([utils.clip_grad, utils], name, zone(name, "gradient"))
     watch_function([torch.serialization, torch], "save", zone("save", "checkpoint"))
+    told_of(utils.rnn, "pad_sequence", _sonde.padded)
 
 
 def _scalers(torch: Any) -> None:

@@ -153,6 +153,7 @@ static int make_tables(struct io_state *s)
     s->other = tables_append(&s->tables, IO_TABLES_FILES, &index);
     if (!s->process || !s->other)
         return -ENOSPC;
+    s->process->by_hand.counted = 1;
     s->other->io_class = IO_CLASS_OTHER;
     s->other->shared = 1;
     __atomic_store_n(&s->other->key, 1, __ATOMIC_RELEASE);
@@ -183,7 +184,8 @@ static void start_clocks(struct io_state *s)
     const uint64_t now = io_ticks();
     s->second = about_a_second();
     s->next_reading = now + s->second / READING_FIRST;
-    s->process->series_ticks = s->second / 10;
+    s->process->series_room = IO_SERIES;
+    s->process->series_ticks = s->second / 40;
     s->process->series_start = now;
     uint64_t own[2] = { 0, 0 };
     const int error = read_proc_io(s, s->base, own);
@@ -290,10 +292,11 @@ void io_failed(struct io_call *c, enum io_direction d, int error)
     errno = error;
 }
 
-void io_count_zone(uint32_t zone, enum io_direction d, uint64_t bytes, uint64_t ticks)
+/* NULL: there is no room for it. */
+static struct io_zone_row *row_of_zone(uint32_t zone, bool *ret_alone)
 {
     if (zone >= MAX_SITES)
-        return;
+        return NULL;
     struct io_zone *z = &io->zone[zone];
     bool alone = z->row && z->owner == inside_thread();
     if (UNLIKELY(!z->row || (!alone && !z->shared))) {
@@ -304,12 +307,39 @@ void io_count_zone(uint32_t zone, enum io_direction d, uint64_t bytes, uint64_t 
         errno = saved;
         alone = z && z->owner == inside_thread();
     }
-    struct io_zone_row *row = !z ? NULL : alone ? z->row : z->shared;
+    *ret_alone = alone;
+    return !z ? NULL : alone ? z->row : z->shared;
+}
+
+void io_count_zone(uint32_t zone, enum io_direction d, uint64_t bytes, uint64_t ticks)
+{
+    bool alone = false;
+    struct io_zone_row *row = row_of_zone(zone, &alone);
     if (!row)
         return;
     io_add(&row->calls[d], 1, alone);
     io_add(&row->bytes[d], bytes, alone);
     io_add(&row->ticks[d], ticks, alone);
+}
+
+void io_count_zone_open(uint32_t zone, uint64_t ticks)
+{
+    bool alone = false;
+    struct io_zone_row *row = row_of_zone(zone, &alone);
+    if (!row)
+        return;
+    io_add(&row->opens, 1, alone);
+    io_add(&row->open_ticks, ticks, alone);
+}
+
+void io_count_zone_looks(uint32_t zone, uint64_t looks, uint64_t ticks)
+{
+    bool alone = false;
+    struct io_zone_row *row = row_of_zone(zone, &alone);
+    if (!row)
+        return;
+    io_add(&row->looks, looks, alone);
+    io_add(&row->look_ticks, ticks, alone);
 }
 
 void io_event(const struct io_call *c, enum io_direction d, enum io_way way,

@@ -7,6 +7,8 @@
  *     io_calls.c   read and write families
  *     io_copy.c    sendfile, copy_file_range, splice, fsync
  *     io_net.c     send, recv, connect, accept
+ *     io_looks.c   stat, access, opendir, readdir: what is there
+ *     io_steps.c   which of it the main thread does in steps, by hand
  *     io_map.c     mmap of files
  *     io_stdio.c   what happened between a FILE and its descriptor
  *     io_fread.c   … in calls that read      io_fwrite.c   … in calls that write
@@ -130,6 +132,8 @@ struct io_state {
     uint64_t base[2];       /* rchar, wchar at the start */
     uint64_t own[2];        /* bytes Sonde itself moved since; not the program's */
     struct io_process_row *process;
+    struct io_by_hand step;    /* of the step that is going on, … */
+    uint64_t step_number;      /* … this one */
     struct io_file_row *other; /* row 0 */
     struct tables tables;
     uint32_t slot[IO_SLOTS]; /* hash table of rows: index + 1 */
@@ -190,9 +194,20 @@ void io_passed(int fd, enum io_direction direction, int64_t moved);
 void io_failed(struct io_call *call, enum io_direction direction, int error);
 void io_count_zone(uint32_t zone, enum io_direction direction, uint64_t bytes,
                    uint64_t ticks);
+void io_count_zone_open(uint32_t zone, uint64_t ticks);
+void io_count_zone_looks(uint32_t zone, uint64_t looks, uint64_t ticks);
 void io_event(const struct io_call *call, enum io_direction direction, enum io_way way,
               int64_t result, uint64_t offset, uint64_t ticks);
 void io_take_reading(uint64_t now);
+
+/* ---- By hand, in steps (io_steps.c) -------------------------------------------------- */
+
+/* Whether somebody will ask what this thread looks at: in a zone, or by hand. */
+bool io_looks_count(void);
+void io_looked(uint64_t looks, uint64_t ticks);
+/* A file was opened as `fd`; a read outside of all zones moved bytes. */
+void io_file_opened(int fd, const struct io_fd *f, uint64_t ticks);
+void io_step_read(const struct io_fd *f, uint64_t bytes, uint64_t ticks);
 
 static inline bool io_begin(struct io_call *c, int fd)
 {
@@ -245,6 +260,8 @@ static inline void io_count(struct io_call *c, enum io_direction d, enum io_way 
     const uint32_t zone = inside_zone();
     if (zone)
         io_count_zone(zone, d, bytes, ticks);
+    else if (d == IO_READ && bytes)
+        io_step_read(c->fd, bytes, ticks);
     if (UNLIKELY(io->trace))
         io_event(c, d, way, (int64_t)bytes, at, ticks);
 }

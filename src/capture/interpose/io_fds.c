@@ -151,6 +151,7 @@ void io_opened(int fd, const char *path, uint64_t start, const void *caller)
         if (!(f->flags & IO_FD_ASIDE)) {
             one_more(s, f);
             io_add(&s->process->open_ticks, took, false);
+            io_file_opened(fd, f, took);
             note_event(f, IO_WAY_OPEN, fd, start);
         }
     }

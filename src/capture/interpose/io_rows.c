@@ -168,10 +168,22 @@ static const char *name_of_kind(int fd)
  * better names when they connect (io_net.c). */
 const char io_pipe[] = "pipe:[", io_socket[] = "socket:[";
 
+/* Source and code of installed modules: `import torch` reads two thousand of them, and
+ * the rows for paths are meant for data. */
+static bool is_module(const char *path)
+{
+    const size_t len = strlen(path);
+    const bool code = (len > 3 && strcmp(path + len - 3, ".py") == 0) ||
+                      (len > 4 && strcmp(path + len - 4, ".pyc") == 0);
+    return code && (strstr(path, "/site-packages/") ||
+                    strstr(path, "/dist-packages/") || strstr(path, "/lib/python3"));
+}
+
 static const char *common_name(const char *path)
 {
     return starts(path, "pipe:[")     ? "(pipes)"
            : starts(path, "socket:[") ? "(sockets)"
+           : is_module(path)          ? "(installed modules)"
                                       : path;
 }
 
@@ -251,7 +263,7 @@ void io_resolve(struct io_fd *f, int fd, const char *path)
     if (!row && !io->full) {
         const enum io_class io_class = classify(fd, path, &size);
         row = enter(key, name, 0, io_class, &index);
-        if (row)
+        if (row && name == path) /* many have no size */
             row->file_bytes = size;
     }
     use_row(f, row, index);

@@ -13,6 +13,7 @@
 #include "capture/monitor/list.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,6 +45,8 @@ struct cpu {
     bool any;
     uint64_t tree_ns, unclaimed_ns;
     struct system_stat now, before;
+    cpu_set_t allowed; /* cores this run may use, where those are not all */
+    bool confined;
     char (*core_names)[12];
     char buffer[BUFFER];
 };
@@ -232,6 +235,23 @@ static void sample_cores(struct cpu *c, struct monitor_sink *sink)
     }
 }
 
+/* In a job's cpuset or under taskset the neighbours' cores are nothing to the run: what
+ * counts is how busy its own are. */
+static void sample_allowed(const struct cpu *c, struct monitor_sink *sink)
+{
+    const struct system_stat *now = &c->now, *before = &c->before;
+    double sum = 0;
+    for (unsigned i = 0; i < now->cpu_count && i < before->cpu_count; i++) {
+        if (now->cpu[i] != before->cpu[i])
+            return;
+        if (now->cpu[i] >= CPU_SETSIZE || !CPU_ISSET(now->cpu[i], &c->allowed))
+            continue;
+        const double busy = core_busy(&now->of_cpu[i], &before->of_cpu[i]);
+        sum += busy > 0 ? busy : 0;
+    }
+    sink->set(sink, "cpu_allowed", "", "percent", sum);
+}
+
 static void sample_system(struct cpu *c, const struct monitor_round *round,
                           struct monitor_sink *sink)
 {
@@ -250,6 +270,8 @@ static void sample_system(struct cpu *c, const struct monitor_round *round,
                   (double)(now->context_switches - before->context_switches) * 1e9 /
                       (double)round->elapsed_ns);
         sample_cores(c, sink);
+        if (c->confined)
+            sample_allowed(c, sink);
     }
     sink->set(sink, "runnable", "", "1", (double)now->running);
     const struct system_stat *from = &c->now;
@@ -292,6 +314,14 @@ static void name_cores(struct cpu *c)
     }
 }
 
+static void note_allowed(struct cpu *c)
+{
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    c->confined = c->clocks &&
+                  sched_getaffinity(0, sizeof c->allowed, &c->allowed) == 0 &&
+                  CPU_COUNT(&c->allowed) < online;
+}
+
 static int cpu_open(const struct monitor_roots *roots, void **ret_state,
                     const char **ret_why)
 {
@@ -313,6 +343,7 @@ static int cpu_open(const struct monitor_roots *roots, void **ret_state,
         return -ENOMEM;
     }
     name_cores(c);
+    note_allowed(c);
     if (c->stat_fd < 0 && c->load_fd < 0) {
         *ret_why = "no /proc";
         cpu_close(c);

@@ -197,8 +197,13 @@ static void put_summary(struct json_writer *w, const struct report *r)
         field_null(w, "optimizer_steps");
     field_number(w, "steps_per_s", step_rate_per_s(&r->steps), 6);
     field_number(w, "samples_per_s", step_samples_per_s(&r->steps), 6);
+    field_number(w, "flops", report_flops(r), 0);
     field_number(w, "flops_per_step", report_flops_per_step(r), 0);
     field_number(w, "flops_per_s", report_flops_per_s(r), 0);
+    if (r->syscalls.known)
+        field_uint(w, "syscalls", r->syscalls.count);
+    else
+        field_null(w, "syscalls");
     field_uint(w, "last_step", r->last_step);
     json_key(w, "data_wait_share");
     json_put_double(w,

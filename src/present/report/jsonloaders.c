@@ -64,6 +64,7 @@ static void put_settings(struct json_writer *w, const struct loader *l)
     field_bool(w, "iterable", l->iterable);
     field_bool(w, "in_order", l->in_order);
     field_text(w, "start_method", l->start_method);
+    field_text(w, "objects", l->objects);
     field_number(w, "timeout_s", l->timeout_s, 3);
     field_bool(w, "training", l->training);
 }
@@ -157,6 +158,8 @@ static void put_workers(struct json_writer *w, const struct loader *l)
         field_number(w, "cpu_s", heard && k->cpu_s > 0 ? k->cpu_s : NAN, 6);
         field_ms(w, "sample_mean_ms", k->sample.d.count ? k->sample.d.mean : NAN);
         field_ms(w, "sample_p95_ms", distribution_quantile(&k->sample.d, 0.95));
+        field_number(w, "copied_mb", k->copied_mb, 3);
+        field_number(w, "private_mb", k->private_mb, 3);
         json_object_end(w);
     }
     json_array_end(w);

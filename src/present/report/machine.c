@@ -180,6 +180,7 @@ static void put_spark(struct page *page, const char *name,
 void section_machine(struct page *page, const struct report *r)
 {
     struct flow flow;
+    char count[HUMAN_LEN];
     if (!r->monitors.present || !find(r, "cpu_time"))
         return;
     flow_begin(&flow, page, "MACHINE");
@@ -191,6 +192,8 @@ void section_machine(struct page *page, const struct report *r)
     put_rate(&flow, r, "disk_write", "to disk");
     put_rate(&flow, r, "net_receive", "received");
     put_rate(&flow, r, "net_send", "sent");
+    if (r->syscalls.known)
+        flow_put(&flow, "%s system calls", human_count(count, r->syscalls.count));
     put_heat(&flow, r);
     put_worries(&flow, r);
     flow_end(&flow);

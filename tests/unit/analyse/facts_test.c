@@ -1,6 +1,8 @@
 /* What is taken from a report, and that missing stays missing. */
 #include "fake_training.h"
 
+#include <math.h>
+
 #include "analyse/facts.h"
 #include "analyse/thresholds.h"
 
@@ -18,6 +20,7 @@ static void what_nobody_measured_is_unknown(void **state)
     (void)state;
     static const enum fact known[] = {
         FACT_RUN_S,
+        FACT_LOOP_S,
         FACT_STEPS,
         FACT_STEP_MS,
         FACT_STEP_P99_MS,
@@ -44,6 +47,8 @@ static void what_nobody_measured_is_unknown(void **state)
         FACT_SYNC_SHARE,
         FACT_COMMUNICATION_SHARE,
         FACT_OTHER_SHARE,
+        FACT_STEP_MEAN_MS,
+        FACT_EVALUATIONS,
         FACT_CORES,
         FACT_CPU_CORES,
         FACT_RSS_MB,
@@ -98,6 +103,166 @@ static void little_data_give_no_finding(void **state)
     training_free(&t);
 }
 
+/* ---- Places and shapes --------------------------------------------------------------- */
+
+static struct facts with_loader(struct training *t, struct loader *l)
+{
+    struct facts f;
+    t->report->loaders.list = l;
+    t->report->loaders.count = 1;
+    assert_int_equal(facts_read(t->report, &f), 0);
+    t->report->loaders.count = 0;
+    return f;
+}
+
+/* The zone of loading is at data.c:33: where that is the line of DataLoader(…) itself, it
+ * says nothing about what makes samples. */
+static void without_a_line_the_class_that_makes_samples_is_named(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct loader_transform resize = { .name = "Resize", .share = 0.5 };
+    struct loader l = { .file = "/home/u/data.c",
+                        .line = 33,
+                        .dataset = "Pictures",
+                        .objects = "",
+                        .batch_size = -1,
+                        .ready_share = NAN };
+    open_run(&t);
+    struct facts f = with_loader(&t, &l);
+    assert_string_equal(f.place[PLACE_LOADER], "data.c:33");
+    assert_string_equal(f.place[PLACE_TRANSFORM], "Pictures.__getitem__");
+    l.transforms = &resize;
+    l.transform_count = 1;
+    f = with_loader(&t, &l);
+    assert_string_equal(f.place[PLACE_TRANSFORM], "Pictures.__getitem__ (Resize)");
+    l.iterable = true;
+    l.dataset = "";
+    l.transform_count = 0;
+    f = with_loader(&t, &l);
+    assert_string_equal(f.place[PLACE_TRANSFORM], "the data set.__iter__");
+    l.line = 99;
+    f = with_loader(&t, &l);
+    assert_string_equal(f.place[PLACE_TRANSFORM], "data.c:33"); /* a line is better */
+    training_free(&t);
+}
+
+static void rows_are_the_batch_where_no_loader_trains(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct facts f;
+    struct loader l = { .file = "",
+                        .dataset = "",
+                        .objects = "",
+                        .batch_size = 64,
+                        .training = true,
+                        .ready_share = NAN };
+    open_run(&t);
+    t.report->loaders.rows = (struct distribution){ .count = 7, .mean = 2 };
+    assert_int_equal(facts_read(t.report, &f), 0);
+    assert_false(fact_known(&f, FACT_BATCH_SIZE)); /* too few calls to tell */
+    t.report->loaders.rows.count = 8;
+    assert_int_equal(facts_read(t.report, &f), 0);
+    assert_near(f.v[FACT_BATCH_SIZE], 2, 0);
+    assert_near(f.v[FACT_BATCH_ROWS], 2, 0);
+    assert_non_null(strstr(f.source[FACT_BATCH_SIZE], "rows"));
+    f = with_loader(&t, &l);
+    assert_near(f.v[FACT_BATCH_SIZE], 64, 0);
+    assert_false(fact_known(&f, FACT_BATCH_ROWS));
+    training_free(&t);
+}
+
+static void padding_is_what_is_not_filled(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct facts f;
+    open_run(&t);
+    t.report->loaders.cells = 400;
+    t.report->loaders.filled = 100;
+    assert_int_equal(facts_read(t.report, &f), 0);
+    assert_near(f.v[FACT_PADDING_SHARE], 0.75, 1e-12);
+    training_free(&t);
+}
+
+/* ---- Loading by hand -------------------------------------------------------------------- */
+
+/* 99 steps of 91 ms, half of them in no zone. */
+static void by_hand(struct training *t, struct facts *ret_facts)
+{
+    t->report->io.captured = true;
+    t->report->account.phases.share[SONDE_OTHER] = 0.5;
+    assert_int_equal(facts_read(t->report, ret_facts), 0);
+}
+
+static void calls_in_steps_are_input_where_there_is_no_loader(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct facts f;
+    open_run(&t);
+    const double all_ns = t.report->account.mean_ns * 99;
+    struct io_hand *h = &t.report->io.hand;
+    *h = (struct io_hand){ .known = true,
+                           .steps = 98,
+                           .opens = 990,
+                           .looks = 9900,
+                           .reads = 990,
+                           .small_reads = 990,
+                           .read_bytes = 99000,
+                           .open_ns = 0.1 * all_ns,
+                           .look_ns = 0.2 * all_ns,
+                           .read_ns = 0.1 * all_ns };
+    const double zones = t.report->account.phases.share[SONDE_DATA_LOADING] +
+                         t.report->account.phases.share[SONDE_PREPROCESSING];
+    by_hand(&t, &f);
+    assert_near(f.v[FACT_INPUT_SHARE] - zones, 0.4, 1e-6);
+    assert_near(f.v[FACT_OTHER_SHARE], 0.1, 1e-6);
+    assert_near(f.v[FACT_OPEN_SHARE], 0.75, 1e-6);
+    assert_near(f.v[FACT_READ_SHARE], 0.25, 1e-6);
+    assert_near(f.v[FACT_OPENS_PER_STEP], 10, 1e-6);
+    assert_near(f.v[FACT_LOOKS_PER_STEP], 100, 1e-6);
+    assert_near(f.v[FACT_SMALL_READ_SHARE], 1, 1e-6);
+    /* What is made of the bytes nobody saw. */
+    assert_false(fact_known(&f, FACT_TRANSFORM_OF_SAMPLE));
+    assert_non_null(strstr(f.source[FACT_INPUT_SHARE], "I/O calls"));
+    h->look_ns = 5 * all_ns; /* never more than there is outside of zones */
+    by_hand(&t, &f);
+    assert_near(f.v[FACT_INPUT_SHARE] - zones, 0.5, 1e-6);
+    assert_true(f.v[FACT_OPEN_SHARE] <= 1);
+    training_free(&t);
+}
+
+static void reading_now_and_then_or_beside_a_loader_is_none(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct facts f;
+    open_run(&t);
+    struct io_hand *h = &t.report->io.hand;
+    const double zones = t.report->account.phases.share[SONDE_DATA_LOADING] +
+                         t.report->account.phases.share[SONDE_PREPROCESSING];
+    *h = (struct io_hand){ .known = true, .steps = 49, .read_ns = 1e9, .reads = 500 };
+    by_hand(&t, &f);
+    assert_near(f.v[FACT_INPUT_SHARE], zones, 1e-9); /* not in every other step */
+    h->steps = 50;
+    by_hand(&t, &f);
+    assert_true(f.v[FACT_INPUT_SHARE] > zones + 0.05);
+    struct loader l = { .file = "",
+                        .dataset = "",
+                        .objects = "",
+                        .batch_size = 64,
+                        .training = true,
+                        .ready_share = NAN };
+    f = with_loader(&t, &l);
+    assert_near(f.v[FACT_INPUT_SHARE], zones, 1e-9);
+    h->known = false; /* an older run: nothing was counted */
+    by_hand(&t, &f);
+    assert_near(f.v[FACT_INPUT_SHARE], zones, 1e-9);
+    training_free(&t);
+}
+
 static void every_fact_has_a_name_a_unit_and_a_source(void **state)
 {
     (void)state;
@@ -118,6 +283,18 @@ int main(void)
                                         fake_teardown),
         cmocka_unit_test_setup_teardown(little_data_give_no_finding, fake_setup,
                                         fake_teardown),
+        cmocka_unit_test_setup_teardown(
+            without_a_line_the_class_that_makes_samples_is_named, fake_setup,
+            fake_teardown),
+        cmocka_unit_test_setup_teardown(rows_are_the_batch_where_no_loader_trains,
+                                        fake_setup, fake_teardown),
+        cmocka_unit_test_setup_teardown(padding_is_what_is_not_filled, fake_setup,
+                                        fake_teardown),
+        cmocka_unit_test_setup_teardown(
+            calls_in_steps_are_input_where_there_is_no_loader, fake_setup,
+            fake_teardown),
+        cmocka_unit_test_setup_teardown(reading_now_and_then_or_beside_a_loader_is_none,
+                                        fake_setup, fake_teardown),
         cmocka_unit_test(every_fact_has_a_name_a_unit_and_a_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

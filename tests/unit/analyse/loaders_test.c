@@ -145,6 +145,53 @@ static void buckets_hold_what_their_middle_says(void **state)
     assert_int_equal(loader_bucket(UINT64_MAX), LOADER_BUCKETS - 1);
 }
 
+static void add_looking_worker(uint32_t number, uint64_t looks,
+                               const struct loader_look *first,
+                               const struct loader_look *last)
+{
+    open_file(200 + number);
+    struct loader_self_row *self = append(LOADER_SELF);
+    self->looks = looks;
+    self->first_look = *first;
+    self->last_look = *last;
+    self->key = 1 + number;
+}
+
+/* Of three, two looked: one copied 40 MiB and allocated 100 of its own, one got 90 MiB
+ * private with faults for 20, because others let go of theirs. */
+static void what_workers_copied_is_told_from_what_they_allocated(void **state)
+{
+    (void)state;
+    const struct loader_look young = { 1, 10 << 10, 300 << 10, 50 << 10 };
+    const struct loader_look copied = { 9, 150 << 10, 400 << 10, 300 << 10 };
+    const struct loader_look left = { 9, 100 << 10, 300 << 10, 70 << 10 };
+    open_file(100);
+    add_loader(3)->objects = text("Images.names: list of 50,000 str");
+    for (uint32_t i = 0; i < 3; i++)
+        add_start(i, 200 + i, 1);
+    add_looking_worker(0, 3, &young, &copied);
+    add_looking_worker(1, 2, &young, &left);
+    add_looking_worker(2, 1, &young, &left); /* killed after its first look */
+    const struct loader *l = &read_all()->list[0];
+    assert_string_equal(l->objects, "Images.names: list of 50,000 str");
+    assert_near(l->workers[0].copied_mb, 40, 1e-9);
+    assert_near(l->workers[0].private_mb, 150, 1e-9);
+    assert_near(l->workers[1].copied_mb, 20, 1e-9);
+    assert_true(isnan(l->workers[2].copied_mb));
+    assert_near(loader_copied_mb(l), 90, 1e-9);
+}
+
+static void workers_that_did_not_look_copied_nobody_knows_what(void **state)
+{
+    (void)state;
+    open_file(100);
+    (void)add_loader(1);
+    add_start(0, 200, 1);
+    const struct loader *l = &read_all()->list[0];
+    assert_string_equal(l->objects, "");
+    assert_true(isnan(loader_copied_mb(l)));
+}
+
 static void workers_are_joined_by_the_pid_they_were_started_with(void **state)
 {
     (void)state;
@@ -215,6 +262,26 @@ static void slowest_samples_come_first_and_secrets_are_taken_out(void **state)
     assert_null(strstr(l->slowest[0].path, "abcdefghijklmnop"));
 }
 
+/* Rows and padding belong to processes: loaders or none, each file counts once. */
+static void shapes_of_all_processes_are_added_once(void **state)
+{
+    (void)state;
+    open_file(100);
+    (void)add_loader(1);
+    add_start(0, 200, 1);
+    (void)add_sum(LOADER_OF_WORKER, LOADER_ROWS, 8, 10);
+    open_file(200);
+    struct loader_self_row *self = append(LOADER_SELF);
+    self->key = 1;
+    (void)add_sum(LOADER_OF_WORKER, LOADER_CELLS, 100, 5);
+    (void)add_sum(LOADER_OF_WORKER, LOADER_FILLED, 30, 5);
+    const struct loader_report *r = read_all();
+    assert_int_equal(r->rows.count, 10);
+    assert_true(fabs(r->rows.mean - 8) < 1e-9);
+    assert_true(fabs(r->cells - 500) < 1e-9);
+    assert_true(fabs(r->filled - 150) < 1e-9);
+}
+
 /* Whatever numbers are in the rows, everything is read and nothing beyond. */
 static void files_that_lie_do_no_harm(void **state)
 {
@@ -249,9 +316,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             workers_are_joined_by_the_pid_they_were_started_with, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
+            what_workers_copied_is_told_from_what_they_allocated, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            workers_that_did_not_look_copied_nobody_knows_what, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
             of_samples_looked_at_now_and_then_totals_are_scaled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             slowest_samples_come_first_and_secrets_are_taken_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shapes_of_all_processes_are_added_once, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(files_that_lie_do_no_harm, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

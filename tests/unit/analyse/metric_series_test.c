@@ -73,7 +73,7 @@ static void points_know_their_step(void **state)
     value(trace, 0, loss, VALUE_METRIC, 25, 1);
     value(trace, 1, queue, VALUE_COUNTER, 6, 7); /* a thread without steps: numbered */
     value(trace, 1, queue, VALUE_COUNTER, 26, 8);
-    assert_int_equal(metric_list_add(&list, trace), 0);
+    assert_int_equal(metric_list_add(&list, trace, -1), 0);
     expect("{\"loss\":[[1,3],[1,2],[2,1]],\"queue\":[[0,7],[1,8]]}");
     assert_false(list.items[0].partial);
 }
@@ -84,7 +84,7 @@ static void what_is_no_number_is_null(void **state)
     fake_value(trace, VALUE_METRIC, TRACE_NO_NODE, "loss", (double[]){ 1, NAN }, 2, 30);
     value(trace, 0, loss, VALUE_METRIC, 10, 1);
     value(trace, 0, loss, VALUE_METRIC, 11, NAN);
-    assert_int_equal(metric_list_add(&list, trace), 0);
+    assert_int_equal(metric_list_add(&list, trace, -1), 0);
     expect("{\"loss\":[[0,1],[1,null]]}");
 }
 
@@ -96,7 +96,7 @@ static void steps_before_the_retained_events_count(void **state)
     trace->lanes[0].steps = 100; /* of which one is retained */
     step(0, 20);
     value(trace, 0, loss, VALUE_METRIC, 25, 1);
-    assert_int_equal(metric_list_add(&list, trace), 0);
+    assert_int_equal(metric_list_add(&list, trace, -1), 0);
     assert_true(list.items[0].partial);
     expect("{\"loss\":[[100,1]]}");
 }
@@ -113,9 +113,29 @@ static void the_first_process_and_the_metric_have_the_name(void **state)
     value(trace, 0, loss, VALUE_METRIC, 10, 1);
     value(trace, 0, loss, VALUE_COUNTER, 11, 5);
     value(second, 0, other, VALUE_METRIC, 10, 2);
-    assert_int_equal(metric_list_add(&list, trace), 0);
-    assert_int_equal(metric_list_add(&list, second), 0);
+    assert_int_equal(metric_list_add(&list, trace, -1), 0);
+    assert_int_equal(metric_list_add(&list, second, -1), 0);
     expect("{\"loss\":[[0,1]]}");
+}
+
+static void every_rank_keeps_its_own_course(void **state)
+{
+    (void)state;
+    struct trace *second = fake_trace("y.sonde", 200);
+    const unsigned other = fake_site(second, "loss", 0, "", 0);
+    const unsigned alone = fake_site(second, "alone", 0, "", 0);
+    (void)fake_lane(second, 0, 200, "main");
+    fake_value(trace, VALUE_METRIC, TRACE_NO_NODE, "loss", (double[]){ 1 }, 1, 10);
+    fake_value(second, VALUE_METRIC, TRACE_NO_NODE, "loss", (double[]){ 2, 4 }, 2, 10);
+    fake_value(second, VALUE_METRIC, TRACE_NO_NODE, "alone", (double[]){ 3 }, 1, 10);
+    value(trace, 0, loss, VALUE_METRIC, 10, 1);
+    value(second, 0, other, VALUE_METRIC, 10, 2);
+    value(second, 0, alone, VALUE_METRIC, 11, 3);
+    value(second, 0, other, VALUE_METRIC, 12, 4);
+    assert_int_equal(metric_list_add(&list, trace, 0), 0);
+    assert_int_equal(metric_list_add(&list, second, 3), 0);
+    expect("{\"loss\":[[0,1]],\"loss@rank3\":[[0,2],[1,4]],\"alone\":[[0,3]]}");
+    assert_false(list.items[1].partial);
 }
 
 static void threads_are_laid_together_by_time(void **state)
@@ -126,7 +146,7 @@ static void threads_are_laid_together_by_time(void **state)
     value(trace, 0, loss, VALUE_METRIC, 10, 1);
     value(trace, 0, loss, VALUE_METRIC, 30, 3);
     value(trace, 1, loss, VALUE_METRIC, 20, 2);
-    assert_int_equal(metric_list_add(&list, trace), 0);
+    assert_int_equal(metric_list_add(&list, trace, -1), 0);
     expect("{\"loss\":[[0,1],[1,2],[2,3]]}");
 }
 
@@ -139,6 +159,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(the_first_process_and_the_metric_have_the_name,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(every_rank_keeps_its_own_course, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(threads_are_laid_together_by_time, setup,
                                         teardown),
     };

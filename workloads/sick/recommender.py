@@ -3,6 +3,7 @@
 # also: io_wait
 # advice: num_workers
 # cure: --loaders 4
+# whatif: workers=4
 # needs: torch numpy
 """Two-tower recommender: sqlite holds the interactions, user features come over the network."""
 import argparse

@@ -1,0 +1,312 @@
+/* handload.c: see handload.h. Three walks over the stacks: where the loop is, who reads,
+ * whose time it is. */
+#include "analyse/handload.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/pylines.h"
+#include "analyse/pystacks.h"
+#include "analyse/report.h"
+#include "base/buf.h"
+#include "base/strmap.h"
+
+enum { CHAIN_MOST = 64, FUNCTIONS_MOST = 65536 };
+
+/* Libraries that read for their callers, by a part of their files' names. */
+static const char *const readers[] = {
+    "numpy/lib/npyio",
+    "numpy/lib/_npyio",
+    "numpy/lib/format",
+    "numpy/lib/_format",
+    "/PIL/",
+    "/imageio/",
+    "/json/__init__.py",
+    "/json/decoder.py",
+    "/genericpath.py",
+    "<frozen genericpath>",
+    "/glob.py",
+    "/pathlib",
+    "/gzip.py",
+    "/zipfile",
+    "/tarfile.py",
+    "/bz2.py",
+    "/lzma.py",
+    "/codecs.py",
+    "<frozen codecs>",
+    "/pandas/io/",
+    "/pyarrow/",
+    "/h5py/",
+    "/soundfile.py",
+    "/librosa/core/audio",
+    "/torchaudio/",
+    "/torchvision/io/",
+    "/safetensors/",
+    "torch/serialization.py",
+    "/_compression.py",
+    "/fileinput.py",
+};
+
+/* Of them, and besides, those who only deal with names. */
+static const char *const lookers[] = {
+    "/genericpath.py", "<frozen genericpath>", "/posixpath.py", "<frozen posixpath>",
+    "/glob.py",        "/fnmatch.py",          "/pathlib",      "<frozen os>",
+    "/os.py",
+};
+
+/* … and what they call the other direction. */
+static const char *const writers[] = { "save",   "write", "dump",
+                                       "encode", "_save", "_write" };
+
+struct walk {
+    struct report *r;
+    struct strmap functions;   /* "file:first line" → bits below */
+    struct strmap lines;       /* "file:line" → wall time in ns */
+    uint64_t loop[CHAIN_MOST]; /* own functions from the outermost to the loop */
+    unsigned loop_len;
+    bool has_loop;
+    struct handload *out;
+    double top_ns;
+};
+
+enum { TRAINS = 1, READS = 2, FUNCTION_ID = 2 }; /* bits; the id is above them */
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool has_any(const char *text, const char *const *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(text, parts[i]))
+            return true;
+    return false;
+}
+
+/* ---- What a frame says ---------------------------------------------------------------- */
+
+static bool is_reader(const struct pystack_place *p)
+{
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        if (begins(p->function, writers[i]))
+            return false;
+    return has_any(p->file, readers, sizeof readers / sizeof *readers);
+}
+
+static bool is_looker(const struct pystack_place *p)
+{
+    return has_any(p->file, lookers, sizeof lookers / sizeof *lookers);
+}
+
+/* An update or a backward pass: what a training loop is known by. */
+static bool is_training(const struct pystack_place *p)
+{
+    return (strstr(p->file, "torch/optim/") && strstr(p->function, "step")) ||
+           ((strstr(p->file, "torch/autograd/") || strstr(p->file, "torch/_tensor")) &&
+            strstr(p->function, "backward"));
+}
+
+static bool is_model(const struct pystack_place *p)
+{
+    return strstr(p->file, "torch/nn/modules/") != NULL;
+}
+
+/* What passes through these is no loading, whatever else is on the stack. */
+static bool is_else(const struct pystack_place *p)
+{
+    const unsigned uses = pylines_uses(p->file);
+    return uses & (1u << PY_IMPORT | 1u << PY_LOGGING | 1u << PY_COMPILE |
+                   1u << PY_LOADING | 1u << PY_COLLATE);
+}
+
+struct kind {
+    bool trains, models, reads, looks, other;
+    unsigned own; /* the innermost place of the program's own; depth: none */
+};
+
+static struct kind kind_of(const struct pystack *s)
+{
+    struct kind k = { .own = s->depth };
+    for (unsigned i = 0; i < s->depth; i++) {
+        const struct pystack_place *p = &s->places[i];
+        if (k.own == s->depth && !pylines_is_library(p->file))
+            k.own = i;
+        k.trains |= is_training(p);
+        k.models |= is_model(p);
+        k.other |= is_else(p);
+        k.reads |= k.own == s->depth && is_reader(p);
+        k.looks |= k.own == s->depth && is_looker(p);
+    }
+    return k;
+}
+
+static bool is_main(const struct walk *w, const struct pystack *s)
+{
+    return s->pid == w->r->python.main_pid && s->tid == s->pid;
+}
+
+/* ---- Functions -------------------------------------------------------------------------- */
+
+/* The entry of a function of the program's own; NULL for want of memory or room. */
+static struct strmap_entry *function_at(struct walk *w, const struct pystack_place *p)
+{
+    struct buf name = BUF_INIT;
+    bool added = false;
+    buf_printf(&name, "%s:%u", p->file, p->first_line);
+    struct strmap_entry *e = name.error || w->functions.count > FUNCTIONS_MOST
+                                 ? NULL
+                                 : strmap_enter(&w->functions, name.data, name.len,
+                                                &added);
+    if (e && added)
+        e->value = (uint64_t)w->functions.count << FUNCTION_ID;
+    buf_release(&name);
+    return e;
+}
+
+/* Ids of its own functions, the outermost first. */
+static unsigned chain_of(struct walk *w, const struct pystack *s,
+                         uint64_t ret_chain[CHAIN_MOST])
+{
+    unsigned n = 0;
+    for (unsigned i = s->depth; i-- > 0 && n < CHAIN_MOST;) {
+        if (pylines_is_library(s->places[i].file))
+            continue;
+        const struct strmap_entry *e = function_at(w, &s->places[i]);
+        ret_chain[n++] = e ? e->value >> FUNCTION_ID : 0;
+    }
+    return n;
+}
+
+static bool in_loop(struct walk *w, const struct pystack *s)
+{
+    uint64_t chain[CHAIN_MOST];
+    const unsigned n = chain_of(w, s, chain);
+    return n >= w->loop_len && memcmp(chain, w->loop, w->loop_len * sizeof *chain) == 0;
+}
+
+/* ---- The walks ---------------------------------------------------------------------------- */
+
+/* The loop: the innermost function that everything that trains has above it. */
+static int find_loop(void *arg, const struct pystack *s)
+{
+    struct walk *w = arg;
+    uint64_t chain[CHAIN_MOST];
+    const struct kind k = is_main(w, s) ? kind_of(s) : (struct kind){ .other = true };
+    if (k.other || !k.trains)
+        return 0;
+    const unsigned n = chain_of(w, s, chain);
+    if (!w->has_loop) {
+        memcpy(w->loop, chain, n * sizeof *chain);
+        w->loop_len = n;
+        w->has_loop = true;
+        return 0;
+    }
+    unsigned same = 0;
+    while (same < n && same < w->loop_len && chain[same] == w->loop[same])
+        same++;
+    w->loop_len = same;
+    return 0;
+}
+
+/* Who reads, and who has training below. */
+static int find_readers(void *arg, const struct pystack *s)
+{
+    struct walk *w = arg;
+    const struct kind k = is_main(w, s) ? kind_of(s) : (struct kind){ .other = true };
+    if (k.other)
+        return 0;
+    for (unsigned i = 0; i < s->depth && (k.trains || k.models); i++) {
+        struct strmap_entry *e = pylines_is_library(s->places[i].file)
+                                     ? NULL
+                                     : function_at(w, &s->places[i]);
+        if (e)
+            e->value |= TRAINS;
+    }
+    struct strmap_entry *reader = k.reads && k.own < s->depth
+                                      ? function_at(w, &s->places[k.own])
+                                      : NULL;
+    if (reader)
+        reader->value |= READS;
+    return 0;
+}
+
+/* A function that reads and does not train is on the stack. */
+static bool has_loader(struct walk *w, const struct pystack *s)
+{
+    for (unsigned i = 0; i < s->depth; i++) {
+        const struct strmap_entry *e = pylines_is_library(s->places[i].file)
+                                           ? NULL
+                                           : function_at(w, &s->places[i]);
+        if (e && (e->value & READS) && !(e->value & TRAINS))
+            return true;
+    }
+    return false;
+}
+
+static const char *kept(struct walk *w, const char *text)
+{
+    const char *copy = arena_strdup(&w->r->arena, text);
+    return copy ? copy : "";
+}
+
+static void count_line(struct walk *w, const struct pystack_place *p, uint64_t ns)
+{
+    struct buf name = BUF_INIT;
+    buf_printf(&name, "%s:%u", p->file, p->line);
+    bool added = false;
+    struct strmap_entry *e = name.error
+                                 ? NULL
+                                 : strmap_enter(&w->lines, name.data, name.len, &added);
+    buf_release(&name);
+    if (!e)
+        return;
+    e->value = (added ? 0 : e->value) + ns;
+    if ((double)e->value <= w->top_ns)
+        return;
+    w->top_ns = (double)e->value;
+    if (w->out->line == p->line && strcmp(w->out->file, p->file) == 0)
+        return;
+    w->out->file = kept(w, p->file);
+    w->out->function = kept(w, p->function);
+    w->out->line = p->line;
+}
+
+static int count_time(void *arg, const struct pystack *s)
+{
+    struct walk *w = arg;
+    const struct kind k = is_main(w, s) ? kind_of(s) : (struct kind){ .other = true };
+    if (k.other || k.trains || k.models || k.own == s->depth || !in_loop(w, s) ||
+        !(k.reads || has_loader(w, s)))
+        return 0;
+    w->out->wall_ns += (double)s->wall_ns;
+    w->out->cpu_ns += (double)s->cpu_ns;
+    w->out->look_ns += k.looks ? (double)s->wall_ns : 0;
+    count_line(w, &s->places[k.own], s->wall_ns);
+    return 0;
+}
+
+int handload_read(struct report *r, struct handload *ret_load)
+{
+    struct handload load = { .file = "", .function = "" };
+    struct walk w = { .r = r, .out = &load };
+    int (*const walks[])(void *, const struct pystack *) = { find_loop, find_readers,
+                                                             count_time };
+    int rc = 0;
+    *ret_load = load;
+    if (!r->python.present)
+        return 0;
+    for (size_t i = 0; rc == 0 && i < sizeof walks / sizeof *walks; i++) {
+        rc = pystacks_walk(r->run->dir, walks[i], &w);
+        if (!w.has_loop)
+            break;
+    }
+    if (rc == 0 && w.has_loop) {
+        load.known = true;
+        *ret_load = load;
+    }
+    strmap_release(&w.functions);
+    strmap_release(&w.lines);
+    return rc == -ENOMEM ? rc : 0;
+}

@@ -1,0 +1,271 @@
+/* Predicted gains: a known pipeline, a known illness, and what must be left of the step
+ * when it is cured. */
+#include "rules_rows.h"
+
+#include "analyse/fact_parts.h"
+#include "analyse/whatif.h"
+
+/* No workers: 20 ms to make a batch of 10 samples, 5 ms to compute. */
+static const struct pipeline alone = {
+    .known = true,
+    .prefetch = 2,
+    .cores = 2,
+    .step_ns = 25e6,
+    .make_ns = 20e6,
+    .make_cpu_ns = 20e6,
+    .compute_ns = 5e6,
+    .compute_cpu_ns = 5e6,
+    .transform_share = NAN,
+    .ship_ns = NAN,
+    .receive_ns = NAN,
+    .batch_mb = 1,
+};
+
+/* One worker that is always behind, and whose threads answer late. */
+static const struct pipeline behind = {
+    .known = true,
+    .workers = 1,
+    .prefetch = 2,
+    .cores = 2,
+    .step_ns = 21e6,
+    .make_ns = 20e6,
+    .make_cpu_ns = 20e6,
+    .compute_ns = 3e6,
+    .compute_cpu_ns = 3e6,
+    .transform_share = NAN,
+    .ship_ns = 0.5e6,
+    .receive_ns = 2e6,
+    .receive_idle_ns = 1e6,
+    .batch_mb = 1,
+};
+
+static double left_of(const struct facts *f, enum fact gain, double step_ns)
+{
+    assert_true(f->v[gain + 1] <= f->v[gain] && f->v[gain] <= f->v[gain + 2]);
+    return (1 - f->v[gain]) * step_ns;
+}
+
+static void a_transform_leaves_a_few_calls_for_each_sample(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_TRANSFORM_OF_SAMPLE] = 0.9;
+    f.v[FACT_BATCH_SIZE] = 10;
+    gains_of_pipeline(&alone, &f);
+    /* 5 ms computing, 2 ms that are no transform, 10 times 20 µs. */
+    assert_near(left_of(&f, FACT_TRANSFORM_GAIN, 25e6), 7.2e6, 0.05e6);
+    /* It stays a third of what it was at worst, and nothing of it at best. */
+    assert_true((1 - f.v[FACT_TRANSFORM_GAIN_LOW]) * 25e6 >= 13e6);
+    assert_true((1 - f.v[FACT_TRANSFORM_GAIN_HIGH]) * 25e6 <= 7e6);
+    assert_true((1 - f.v[FACT_TRANSFORM_GAIN_HIGH]) * 25e6 > 5e6);
+}
+
+static void collating_becomes_one_copy(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_COLLATE_OF_BATCH] = 0.95;
+    gains_of_pipeline(&alone, &f);
+    assert_near(left_of(&f, FACT_COLLATE_GAIN, 25e6), 5e6 + 1e6 + 0.4e6, 0.05e6);
+}
+
+static void few_large_files_leave_one_read_a_sample(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_OPEN_SHARE] = 0.6;
+    f.v[FACT_READ_SHARE] = 0.2;
+    f.v[FACT_BATCH_SIZE] = 50;
+    gains_of_pipeline(&alone, &f);
+    assert_near(left_of(&f, FACT_OPENS_GAIN, 25e6), 5e6 + 4e6 + 1e6, 0.05e6);
+    /* Larger reads alone leave the opens. */
+    assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 16e6 + 1e6, 0.05e6);
+}
+
+static void a_worker_that_keeps_up_leaves_the_main_process_its_own(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_COLLATE_OF_BATCH] = 0.99;
+    gains_of_pipeline(&behind, &f);
+    const double left = left_of(&f, FACT_COLLATE_GAIN, 21e6);
+    /* Computing, somewhat faster with the other core free, and taking the batch from a
+     * worker that answers at once. */
+    assert_true(left > 3.2e6 && left < 4.4e6);
+    assert_true((1 - f.v[FACT_COLLATE_GAIN_HIGH]) * 21e6 < 3.2e6);
+}
+
+/* One batch in ten takes ten times as long; cured, all are like the usual one. */
+static void slow_samples_become_like_the_others(void **state)
+{
+    (void)state;
+    struct distribution d = { 0 };
+    distribution_add(&d, 90, 10e6, 0, 10e6, 10e6);
+    distribution_add(&d, 10, 100e6, 0, 100e6, 100e6);
+    assert_int_equal(distribution_add_bucket(&d, 10e6, 90), 0);
+    assert_int_equal(distribution_add_bucket(&d, 100e6, 10), 0);
+    distribution_settle(&d);
+    struct pipeline p = alone;
+    struct facts f;
+    p.make = &d;
+    p.make_ns = p.make_cpu_ns = d.mean;
+    p.step_ns = p.make_ns + p.compute_ns;
+    facts_init(&f);
+    f.v[FACT_SLOW_SAMPLE_SHARE] = 0.4; /* what is beyond four medians says less */
+    gains_of_pipeline(&p, &f);
+    assert_near(left_of(&f, FACT_EVEN_GAIN, p.step_ns) / 15e6, 1, 0.05);
+    distribution_release(&d);
+}
+
+static void without_a_loader_nothing_is_predicted(void **state)
+{
+    (void)state;
+    const struct pipeline none = { .known = false };
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_TRANSFORM_OF_SAMPLE] = 0.9;
+    gains_of_pipeline(&none, &f);
+    assert_true(isnan(f.v[FACT_TRANSFORM_GAIN]) && isnan(f.v[FACT_WORKERS_GAIN]));
+}
+
+/* ---- Rules ------------------------------------------------------------------------------ */
+
+static struct gain gain_of(struct trial *c, const char *id)
+{
+    const struct finding *n = judged(c, id);
+    assert_non_null(n);
+    check_finding(n);
+    const struct gain g = n->gain;
+    trial_release(c);
+    return g;
+}
+
+/* A fifth of a core, one thread: 8 ms of CPU time in a step of 40 ms. */
+static void without_a_quota_cpu_time_is_left(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_THROTTLED_SHARE, 0.9 }, { FACT_CPU_CORES, 0.2 },
+                           { FACT_BUSY_THREADS, 1 }, { FACT_CORES, 4 });
+    assert_near(gain_of(&c, "cpu_throttled").mid, 0.8, 1e-9);
+    /* Two threads share the quota: then it takes half of that. */
+    c = TRIAL({ FACT_THROTTLED_SHARE, 1 }, { FACT_CPU_CORES, 0.2 },
+              { FACT_BUSY_THREADS, 2 }, { FACT_CORES, 4 });
+    assert_near(gain_of(&c, "cpu_throttled").mid, 0.9, 1e-9);
+    /* Most steps were never stopped: they tell. */
+    c = TRIAL({ FACT_THROTTLED_SHARE, 0.9 }, { FACT_CPU_CORES, 0.3 },
+              { FACT_BUSY_THREADS, 1 }, { FACT_CORES, 4 }, { FACT_STEP_MS, 4 },
+              { FACT_STEP_MEAN_MS, 20 });
+    assert_near(gain_of(&c, "cpu_throttled").mid, 0.8, 1e-9);
+    /* Seldom stopped: no more than that time comes back. */
+    c = TRIAL({ FACT_THROTTLED_SHARE, 0.1 }, { FACT_CPU_CORES, 0.3 },
+              { FACT_BUSY_THREADS, 1 }, { FACT_CORES, 4 });
+    assert_near(gain_of(&c, "cpu_throttled").mid, 0.1, 1e-9);
+}
+
+static void what_is_done_seldom_leaves_its_fiftieth(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_SYNC_SHARE, 0.75 });
+    assert_near(gain_of(&c, "sync_stall").mid, 0.735, 1e-9);
+    c = TRIAL({ FACT_LOG_SHARE, 0.5 });
+    assert_near(gain_of(&c, "logging_stall").mid, 0.49, 1e-9);
+    /* The card still has its work to do. */
+    c = TRIAL({ FACT_SYNC_SHARE, 0.75 }, { FACT_GPU_BUSY, 0.6 });
+    assert_near(gain_of(&c, "sync_stall").mid, 0.75 * 0.4 * 0.98, 1e-9);
+}
+
+static void evaluation_and_checkpoints_keep_their_part(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_EVALUATION_SHARE, 0.55 });
+    assert_near(gain_of(&c, "evaluation_heavy").mid, 0.5, 1e-9);
+    c = TRIAL({ FACT_CHECKPOINT_SHARE, 0.51 });
+    assert_near(gain_of(&c, "checkpoint_stall").mid, 0.5, 1e-9);
+    /* As many slow steps as evaluations: those behind them. */
+    c = TRIAL({ FACT_EVALUATION_SHARE, 0.5 }, { FACT_EVALUATIONS, 20 },
+              { FACT_SLOW_STEPS, 20 }, { FACT_SLOW_STEP_SHARE, 0.1 },
+              { FACT_STEADY_SHARE, 0.5 });
+    assert_near(gain_of(&c, "evaluation_heavy").mid, 0.5, 1e-9);
+}
+
+static void floats_take_half_of_what_doubles_do(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_DOUBLE_SHARE, 0.6 }, { FACT_KERNEL_SHARE, 0.6 },
+                           { FACT_FORWARD_SHARE, 0.4 }, { FACT_BACKWARD_SHARE, 0.4 },
+                           { FACT_OPTIMIZER_SHARE, 0.1 });
+    assert_near(gain_of(&c, "precision_unused").mid, 0.45, 1e-9);
+    /* A half of the kernels computes in float already. */
+    c = TRIAL({ FACT_DOUBLE_SHARE, 0.3 }, { FACT_KERNEL_SHARE, 0.6 },
+              { FACT_FORWARD_SHARE, 0.4 }, { FACT_BACKWARD_SHARE, 0.4 },
+              { FACT_OPTIMIZER_SHARE, 0.1 });
+    assert_near(gain_of(&c, "precision_unused").mid, 0.225, 1e-9);
+}
+
+/* 184 s against 9.5 s in double on two cores (BUDGETS). */
+static void a_tuned_blas_is_as_much_faster_as_it_was_measured(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_REFERENCE_BLAS_SHARE, 0.999 },
+                           { FACT_DOUBLE_SHARE, 0.999 }, { FACT_CORES, 2 });
+    const struct gain g = gain_of(&c, "slow_blas");
+    assert_near((1 - g.mid) * 184, 9.5, 1.0);
+    assert_true(g.low < 1 - 9.5 / 184 && 1 - 9.5 / 184 < g.high + 1e-9);
+}
+
+/* One sample: 90 % of the step is paid once for 64 of them. */
+static void a_larger_batch_pays_once_for_all(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_OVERHEAD_SHARE, 0.9 }, { FACT_KERNEL_SHARE, 0.1 },
+                           { FACT_BATCH_SIZE, 16 }, { FACT_STEP_MS, 1 });
+    assert_near(gain_of(&c, "batch_too_small").mid, 0.9 * (1 - 0.25), 1e-9);
+    c = TRIAL({ FACT_OVERHEAD_SHARE, 0.9 }, { FACT_KERNEL_SHARE, 0.1 },
+              { FACT_BATCH_SIZE, 1 }, { FACT_STEP_MS, 1 });
+    const double left = 1 - gain_of(&c, "batch_too_small").mid;
+    assert_true(left > 0.9 / 64 && left < 0.9 / 64 + 0.1);
+}
+
+static void small_reads_leave_their_bytes(void **state)
+{
+    (void)state;
+    /* 4 ms of loading, all of it reads; the bytes take 0.5 ms at 2 GB a second. */
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.8 }, { FACT_STEP_MS, 5 },
+                           { FACT_READ_SHARE, 1 }, { FACT_SMALL_READ_SHARE, 1 },
+                           { FACT_READS_PER_STEP, 1000 },
+                           { FACT_READ_KB, 1e6 / 1000 / 1024 });
+    assert_near(gain_of(&c, "small_reads").mid, 0.8 * (1 - 0.125), 1e-6);
+}
+
+static void kept_workers_save_what_passes_between_epochs(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_EPOCH_SHARE, 0.6 }, { FACT_EPOCHS, 20 },
+                           { FACT_BATCH_MS, 5 }, { FACT_RUN_S, 10 });
+    assert_near(gain_of(&c, "epoch_boundary_stall").mid, 0.6 - 0.01, 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_transform_leaves_a_few_calls_for_each_sample),
+        cmocka_unit_test(collating_becomes_one_copy),
+        cmocka_unit_test(few_large_files_leave_one_read_a_sample),
+        cmocka_unit_test(a_worker_that_keeps_up_leaves_the_main_process_its_own),
+        cmocka_unit_test(slow_samples_become_like_the_others),
+        cmocka_unit_test(without_a_loader_nothing_is_predicted),
+        cmocka_unit_test(without_a_quota_cpu_time_is_left),
+        cmocka_unit_test(what_is_done_seldom_leaves_its_fiftieth),
+        cmocka_unit_test(evaluation_and_checkpoints_keep_their_part),
+        cmocka_unit_test(floats_take_half_of_what_doubles_do),
+        cmocka_unit_test(a_tuned_blas_is_as_much_faster_as_it_was_measured),
+        cmocka_unit_test(a_larger_batch_pays_once_for_all),
+        cmocka_unit_test(small_reads_leave_their_bytes),
+        cmocka_unit_test(kept_workers_save_what_passes_between_epochs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* handload_test.c: whose time is loading by hand, told by stacks that are made up. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "analyse/handload.h"
+#include "analyse/report.h"
+#include "base/files.h"
+#include "trace/pystack_rows.h"
+#include "trace/tables.h"
+
+static char root[64];
+static struct run run;
+static struct report report;
+static struct tables tables;
+
+enum { MAIN = 70 };
+
+static void *append(unsigned table, uint32_t *ret_index)
+{
+    void *row = tables_append(&tables, table, ret_index);
+    assert_non_null(row);
+    return row;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    static const struct tables_spec specs[] = {
+        { "info", sizeof(struct pystack_info_row), 1 },
+        { "codes", sizeof(struct pystack_code_row), 100 },
+        { "frames", sizeof(struct pystack_frame_row), 100 },
+        { "nodes", sizeof(struct pystack_node_row), 100 },
+        { "tasks", sizeof(struct pystack_task_row), 10 },
+        { "counts", sizeof(struct pystack_count_row), 100 },
+    };
+    uint32_t index;
+    run = (struct run){ .clock = { .count = 1, .ns_per_tick = 1 } };
+    report = (struct report){ .run = &run,
+                              .python = { .present = true, .main_pid = MAIN } };
+    arena_init(&report.arena);
+    run.dir = unit_temp_dir(root);
+    if (!run.dir || tables_create(root, PYSTACKS_KIND, NULL, specs, 6, &tables) < 0)
+        return -1;
+    struct pystack_task_row *task = append(PYSTACKS_TASKS, &index);
+    *task = (struct pystack_task_row){ .key = 1, .pid = MAIN, .tid = MAIN };
+    struct pystack_node_row *none = append(PYSTACKS_NODES, &index); /* no room for it */
+    none->key = 1;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    arena_release(&report.arena);
+    return file_remove_tree(root);
+}
+
+struct place {
+    const char *function, *file;
+    uint32_t line;
+};
+
+static uint32_t add_code(const struct place *p)
+{
+    uint32_t index;
+    struct pystack_code_row *code = append(PYSTACKS_CODES, &index);
+    code->name = tables_text(&tables, p->function, strlen(p->function));
+    code->file = tables_text(&tables, p->file, strlen(p->file));
+    code->first_line = p->line / 100 * 100; /* functions begin at full hundreds */
+    code->key = 1;
+    return index;
+}
+
+/* A stack, the outermost place first. */
+static void add_stack(uint64_t ms, uint64_t cpu_ms, const struct place *places,
+                      unsigned depth)
+{
+    uint32_t node = 0, index;
+    for (unsigned i = 0; i < depth; i++) {
+        const uint32_t code = add_code(&places[i]);
+        struct pystack_frame_row *frame = append(PYSTACKS_FRAMES, &index);
+        *frame = (struct pystack_frame_row){ .key = 1,
+                                             .code = code,
+                                             .line = places[i].line };
+        const uint32_t at = index;
+        struct pystack_node_row *row = append(PYSTACKS_NODES, &index);
+        *row = (struct pystack_node_row){ .key = 1, .frame = at, .parent = node };
+        node = index;
+    }
+    struct pystack_count_row *count = append(PYSTACKS_COUNTS, &index);
+    *count = (struct pystack_count_row){ .key = 1,
+                                         .node = node,
+                                         .samples = 1,
+                                         .wall_ns = ms * 1000000,
+                                         .cpu_ns = cpu_ms * 1000000 };
+}
+#define STACK(ms, cpu_ms, ...)                                                         \
+    add_stack(ms, cpu_ms, (const struct place[]){ __VA_ARGS__ },                       \
+              sizeof((const struct place[]){ __VA_ARGS__ }) / sizeof(struct place))
+
+#define OWN     "/home/u/train.py"
+#define OPTIM   "/usr/lib/python3/dist-packages/torch/optim/sgd.py"
+#define NUMPY   "/usr/lib/python3/dist-packages/numpy/lib/npyio.py"
+#define PATHS   "/usr/lib/python3.11/genericpath.py"
+#define MODULES "/usr/lib/python3/dist-packages/torch/nn/modules/module.py"
+#define LOGS    "/usr/lib/python3.11/logging/__init__.py"
+
+static struct handload read_all(void)
+{
+    struct handload load;
+    tables_close(&tables);
+    assert_int_equal(handload_read(&report, &load), 0);
+    return load;
+}
+
+static void train_for(uint64_t ms)
+{
+    STACK(ms, ms, { "main", OWN, 110 }, { "learn", OWN, 220 }, { "step", OPTIM, 110 });
+    STACK(ms, ms, { "main", OWN, 110 }, { "learn", OWN, 215 },
+          { "_call_impl", MODULES, 110 }, { "forward", OWN, 310 });
+}
+
+static void all_of_a_function_that_reads_and_does_not_train_is_loading(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(30, 10, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "draw", OWN, 410 },
+          { "load", NUMPY, 110 });
+    STACK(50, 50, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "draw", OWN, 420 });
+    STACK(20, 20, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "draw", OWN, 430 },
+          { "getsize", PATHS, 110 });
+    const struct handload load = read_all();
+    assert_true(load.known);
+    assert_near(load.wall_ns, 100e6, 1);
+    assert_near(load.cpu_ns, 80e6, 1);
+    assert_near(load.look_ns, 20e6, 1);
+    assert_int_equal(load.line, 420);
+    assert_string_equal(load.function, "draw");
+}
+
+static void of_a_loop_that_is_one_function_only_the_calls_that_read_are(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(30, 30, { "main", OWN, 110 }, { "learn", OWN, 211 }, { "load", NUMPY, 110 });
+    STACK(50, 50, { "main", OWN, 110 }, { "learn", OWN, 230 });
+    const struct handload load = read_all();
+    assert_near(load.wall_ns, 30e6, 1);
+    assert_int_equal(load.line, 211);
+}
+
+/* What is read before the loop, written, logged, or made by another thread. */
+static void what_is_not_the_loops_reading_is_not_counted(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(10, 10, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "draw", OWN, 410 },
+          { "load", NUMPY, 110 });
+    STACK(70, 70, { "main", OWN, 105 }, { "prepare", OWN, 510 },
+          { "load", NUMPY, 110 });
+    STACK(60, 60, { "main", OWN, 110 }, { "learn", OWN, 240 }, { "keep", OWN, 610 },
+          { "save", NUMPY, 110 });
+    STACK(50, 50, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "draw", OWN, 440 },
+          { "info", LOGS, 110 });
+    assert_near(read_all().wall_ns, 10e6, 1);
+}
+
+static void a_program_that_does_not_train_is_not_known(void **state)
+{
+    (void)state;
+    STACK(30, 10, { "main", OWN, 110 }, { "draw", OWN, 410 }, { "load", NUMPY, 110 });
+    assert_false(read_all().known);
+    report.python.present = false;
+    struct handload load;
+    assert_int_equal(handload_read(&report, &load), 0);
+    assert_false(load.known);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(all_of_a_function_that_reads_and_does_not_train_is_loading),
+        TEST(of_a_loop_that_is_one_function_only_the_calls_that_read_are),
+        TEST(what_is_not_the_loops_reading_is_not_counted),
+        TEST(a_program_that_does_not_train_is_not_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
