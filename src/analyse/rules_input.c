@@ -1,6 +1,7 @@
 /* rules_input.c: rules about how data reach the step. */
 #include <stdio.h>
 
+#include "analyse/fact_parts.h"
 #include "analyse/rules.h"
 
 /* Share of step time that goes into input; when nobody recorded steps, all of it. */
@@ -269,7 +270,7 @@ static bool judge_metadata(const struct rule_case *c, struct draft *d)
         return false;
     gain_of_calls(c, d, fmin(opens + FACT_OF(c, READ_SHARE), 1));
     gain_of_model(c, d, FACT_OPENS_GAIN);
-    d->stake = rule_of_run(c, input_share(c) * fmin(opens, 1));
+    d->stake = rule_of_run(c, input_share(c) * fact_of_calls(c->f));
     const bool looks = FACT_OF(c, LOOKS_PER_STEP) > FACT_OF(c, OPENS_PER_STEP);
     buf_printf(&d->text,
                "%s files takes %.0f %% of the time to load, reading them %.0f %%",
