@@ -22,9 +22,6 @@ FACT(CHECKPOINT_SHARE, "checkpoint_share", "share", "zones, of the loop")
 FACT(CHECKPOINTS, "checkpoints", "1", "zones")
 FACT(EVALUATION_SHARE, "evaluation_share", "share", "zones, of the loop")
 FACT(EVALUATIONS, "evaluations", "1", "zones")
-FACT(
-    EPOCH_IDLE_SHARE, "epoch_change_idle_share", "share",
-    "zones, of the loop: in no phase between epochs, and first steps beyond usual ones")
 FACT(SLOW_STEP_SHARE, "slow_steps_share", "share",
      "zones, steps beyond twice the median")
 FACT(SLOW_STEPS, "slow_steps", "1", "zones")

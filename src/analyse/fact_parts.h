@@ -33,6 +33,19 @@ static inline double at_most(double value, double most)
 /* CPU time of threads that spin until they are given work. */
 double native_spin_ns(const struct hot_functions *hot);
 
+/* Reads that are part of what a small file costs, however little is in it. */
+static inline double fact_small_reads(const struct facts *facts)
+{
+    return facts->v[FACT_READ_KB] < 64 ? facts->v[FACT_READ_SHARE] : 0;
+}
+
+/* Share of the time to load that goes with the number of files: calls, and at least as
+ * long again for what a program does around each: paths, objects, close(). */
+static inline double fact_of_calls(const struct facts *facts)
+{
+    return at_most(2 * (facts->v[FACT_OPEN_SHARE] + fact_small_reads(facts)), 1);
+}
+
 /* Keeps a text as a place; an empty one, or want of memory, leaves it unknown. */
 void fact_place(struct report *report, struct facts *facts, enum fact_place place,
                 const struct buf *text);

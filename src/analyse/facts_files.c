@@ -209,9 +209,10 @@ static void set_shares(struct report *r, struct facts *f, const struct data_sums
     }
     set_input(r, f);
     /* Without a list of transforms all of a sample's CPU time counts as one; calls for
-     * files are not. */
+     * files are not, nor is what goes with each of them. */
     if (r->transforms_unknown)
-        f->v[FACT_TRANSFORM_OF_SAMPLE] -= f->v[FACT_OPEN_SHARE] + f->v[FACT_READ_SHARE];
+        f->v[FACT_TRANSFORM_OF_SAMPLE] -= fact_of_calls(f) + f->v[FACT_READ_SHARE] -
+                                          fact_small_reads(f);
     if (s->pages > 0)
         f->v[FACT_COLD_SHARE] = s->cold_pages / s->pages;
 }

@@ -120,7 +120,7 @@ static double with_calls(const struct pipeline *p, const struct facts *f)
 static void set_files(const struct pipeline *p, struct facts *f)
 {
     const double reads = with_calls(p, f);
-    const double both = f->v[FACT_OPEN_SHARE] + reads;
+    const double both = fact_of_calls(f) + reads - fact_small_reads(f);
     const double floor_ns = floor_of_samples(f);
     if (both > 0) {
         const struct left left = left_of(p, both, 0.4, floor_ns);
