@@ -263,6 +263,11 @@ static void add_loaders(struct report *r)
         "around each call in the list of a Compose; of samples below 30 µs in one batch "
         "of 32, totals scaled up by samples",
         "");
+    add(r, "loaders.copied_mb", MEASURED,
+        "forked workers 0 to 3 read their smaps_rollup before the first batch and when "
+        "they end: private pages beyond the growth of the resident set, at most their "
+        "faults",
+        "a page");
     add(r, "loaders.queued", MEASURED,
         "batches put by workers and not yet taken: the last may still be on its way",
         "");
