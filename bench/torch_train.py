@@ -1,11 +1,14 @@
 """What tools/bench torchloop times: a CPU training loop with a DataLoader and a worker.
 
-Prints the seconds of its loop alone, so that starting and ending a profiler do not count;
-and the CPU time of its process meanwhile, which a busy machine moves less.
+    python bench/torch_train.py STAMPS
+
+Trains until it is told to end. STAMPS is a file of doubles (livepair.Stamps): the moment
+each step ended goes there, by the program's own clock; the first says when to end.
 """
 
+import mmap
 import sys
-import time
+from time import perf_counter
 
 import torch
 from torch import nn
@@ -25,29 +28,32 @@ class Images(Dataset):
         return (x - x.mean()) / x.std(), i % 10
 
 
-def main(batches):
+def main(path):
     torch.manual_seed(0)
     torch.set_num_threads(1)
+    with open(path, "r+b") as file:
+        stamps = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
     model = nn.Sequential(
         nn.Conv2d(3, 16, 3), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(16, 32, 3), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(32 * 36, 10),
     )  # fmt: skip
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    loader = DataLoader(Images(batches * 16), batch_size=16, shuffle=True, num_workers=1)
-    batches = iter(loader)
-    next(batches)  # the worker has started
-    start, cpu, total = time.perf_counter(), time.process_time(), 0.0
-    for x, y in batches:
+    images = Images((len(stamps) - 1) * 16)
+    loader = DataLoader(images, batch_size=16, shuffle=True, num_workers=1)
+    total = 0.0
+    for i, (x, y) in enumerate(loader, start=1):
         optimizer.zero_grad(set_to_none=True)
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         total += loss.item()
-    cpu = time.process_time() - cpu
-    print("loop", time.perf_counter() - start, cpu, total, flush=True)
+        stamps[i] = perf_counter()
+        if stamps[0]:
+            break
+    print("loss", total / i, flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(sys.argv[1])

@@ -4,19 +4,23 @@
  * stream: a mark that the device passes when it gets there. Some time later, when it has
  * long been passed, the time between two marks is asked for and counted for the phase that
  * was between them. Nothing here synchronises; a mark that has not been passed is looked
- * at again at a later boundary.
+ * at again at a later boundary. In a long run only some calls are marked and stand for others
+ * as well (turns.c); their time counts so often.
  *
  * The driver's interface is used, from the library that torch has loaded; its names do not
  * change with the toolkit. While a graph is being captured nothing is recorded, and
  * nothing that could spoil a capture on another thread is called.
  *
  * Times go into the trace as counters "device_s:PHASE" (seconds since the last one), in
- * portions: a kill loses the last one.
+ * portions: a kill loses the last one. "device_calls" and "device_timed" say how many
+ * outermost calls there were, and how many of them were marked.
  */
 #include "torch.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+
+#include <sonde/tables.h>
 
 enum { RING = 2048, BATCH = 32, DEPTH = 32 };
 
@@ -35,25 +39,39 @@ static struct {
 
 static struct mark {
     event_t event;
-    int phase; /* of the time from here to the next mark; 0: none, or not known */
+    int phase;       /* of the time from here to the next mark; 0: none, or not known */
+    unsigned weight; /* calls that this one stands for */
 } ring[RING];
 static uint64_t head, tail; /* marks recorded, looked at */
 static event_t spare[RING]; /* events are dear to make: used again and again */
 static unsigned spare_count;
 static int stack[DEPTH];
 static unsigned depth;
+static unsigned weight; /* of the outermost call we are in; 0: it is not marked */
 static int device = -1; /* whose events these are */
 static double sums_s[SONDE_PHASE_COUNT];
 static PyObject *raw_stream; /* torch's function: device -> address of its stream */
+static PyObject *device_number;
 static pthread_t main_thread;
 
 int device_on;
 
 /* ---- Looking ---------------------------------------------------------------------- */
 
+static void emit_calls(void)
+{
+    uint64_t calls, timed;
+    turns_take(&calls, &timed);
+    if (calls)
+        sonde_counter("device_calls", (double)calls);
+    if (timed)
+        sonde_counter("device_timed", (double)timed);
+}
+
 static void emit(void)
 {
     char name[48];
+    emit_calls();
     for (int p = 1; p < SONDE_PHASE_COUNT; p++)
         if (sums_s[p] > 0) {
             (void)PyOS_snprintf(name, sizeof name, "device_s:%s", sonde_phase_name(p));
@@ -68,7 +86,7 @@ static void take_one(void)
     float ms = 0;
     const struct mark *a = &ring[tail % RING], *b = &ring[(tail + 1) % RING];
     if (a->phase && cu.event_elapsed(&ms, a->event, b->event) == CU_OK && ms >= 0)
-        sums_s[a->phase] += ms / 1e3;
+        sums_s[a->phase] += ms / 1e3 * a->weight;
     spare[spare_count++] = a->event;
     tail++;
 }
@@ -94,7 +112,9 @@ static bool current_stream(stream_t *ret_stream)
     if (cu.current_device(&now) != CU_OK || (device >= 0 && now != device))
         return false;
     device = now;
-    PyObject *number = PyObject_CallFunction(raw_stream, "i", now);
+    if (!device_number)
+        device_number = PyLong_FromLong(now);
+    PyObject *number = PyObject_CallFunctionObjArgs(raw_stream, device_number, NULL);
     void *stream = number ? PyLong_AsVoidPtr(number) : NULL;
     Py_XDECREF(number);
     if (PyErr_Occurred()) {
@@ -122,6 +142,7 @@ static bool place_mark(int phase)
     }
     m->event = event;
     m->phase = phase;
+    m->weight = weight;
     head++;
     return true;
 }
@@ -130,6 +151,7 @@ static void boundary(int phase)
 {
     PyObject *type, *value, *traceback;
     int mode = CU_RELAXED;
+    const uint64_t began = sonde_ticks();
     PyErr_Fetch(&type, &value, &traceback);
     (void)cu.exchange_mode(&mode);
     look(BATCH); /* first: it makes room */
@@ -138,16 +160,20 @@ static void boundary(int phase)
         ring[(head - 1) % RING].phase = 0;
     (void)cu.exchange_mode(&mode);
     PyErr_Restore(type, value, traceback);
+    turns_cost(sonde_ticks() - began);
 }
 
-void device_enter(int phase)
+void device_enter(const struct sonde_site *site)
 {
     if (!pthread_equal(main_thread, pthread_self()))
         return;
+    if (depth == 0)
+        weight = turns_next(site);
     if (depth < DEPTH)
-        stack[depth] = phase;
+        stack[depth] = site->phase;
     depth++;
-    boundary(phase);
+    if (weight)
+        boundary(site->phase);
 }
 
 void device_leave(void)
@@ -155,7 +181,8 @@ void device_leave(void)
     if (depth == 0 || !pthread_equal(main_thread, pthread_self()))
         return;
     depth--;
-    boundary(depth > 0 && depth <= DEPTH ? stack[depth - 1] : 0);
+    if (weight)
+        boundary(depth > 0 && depth <= DEPTH ? stack[depth - 1] : 0);
 }
 
 /* ---- From Python ------------------------------------------------------------------ */
@@ -192,6 +219,7 @@ PyObject *py_device_start(PyObject *module, PyObject *function)
     raw_stream = new_ref(function);
     Py_XDECREF(old);
     main_thread = pthread_self();
+    turns_reset();
     device_on = 1;
     return new_ref(Py_True);
 }

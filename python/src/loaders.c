@@ -66,10 +66,9 @@ static PyObject *py_loader_objects(PyObject *module, PyObject *args)
     const char *text;
     if (!PyArg_ParseTuple(args, "Is:loader_objects", &number, &text))
         return NULL;
-    struct loader_row *row = book_open()
-                                 ? sonde_tables_row(book()->tables, LOADER_LOADERS,
-                                                    number)
-                                 : NULL;
+    struct loader_row *row = book_open() ? sonde_tables_row(book()->tables,
+                                                            LOADER_LOADERS, number)
+                                         : NULL;
     if (row && !row->objects)
         __atomic_store_n(&row->objects, book_text(text), __ATOMIC_RELEASE);
     return new_none();

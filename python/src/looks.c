@@ -110,6 +110,7 @@ void looks_take(struct looks *l, struct loader_self_row *self, uint64_t now,
     uint64_t pause = l->cost * PAUSE;
     if (pause < age)
         pause = age;
-    const uint64_t soon = (uint64_t)(SOON_NS * book_ticks_per_ns()); /* or 0: not known */
+    const uint64_t soon = (uint64_t)(SOON_NS *
+                                     book_ticks_per_ns()); /* or 0: not known */
     l->due = now + (pause < soon ? soon : pause);
 }

@@ -16,7 +16,7 @@
  *   torch.h      what the next six share
  *   watched.c    another's callable, watched
  *   calls.c      a Python function that stays what it is, watched
- *   device.c     the GPU's time at each phase
+ *   device.c     the GPU's time at each phase; turns.c of which calls
  *   tensors.c    waits for the GPU, transfers to it
  *   ranges.c     ranges the program names itself
  *   roots.c      the outermost call of a torch module

@@ -14,14 +14,22 @@ void fetches_moved(uint64_t ticks);
 void swallow(const char *where);
 /* device.c: the GPU's time. Set while CUDA is in use. */
 extern int device_on;
-void device_enter(int phase);
+void device_enter(const struct sonde_site *site);
 void device_leave(void);
+
+/* turns.c: how many calls of the site the one that begins now stands for; 0: no marks. */
+unsigned turns_next(const struct sonde_site *site);
+/* … marks took so long. */
+void turns_cost(uint64_t ticks);
+/* … calls, and those with marks, since the last time asked. */
+void turns_take(uint64_t *ret_calls, uint64_t *ret_timed);
+void turns_reset(void);
 
 /* A zone begins and ends; with a phase of its own, on the device as well. */
 static inline void phase_begin(struct sonde_site *site)
 {
     if (!SONDE_LIKELY_(!device_on) && site->phase)
-        device_enter(site->phase);
+        device_enter(site);
     sonde_begin_on_(site);
 }
 

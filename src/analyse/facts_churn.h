@@ -7,7 +7,7 @@ struct report;
 struct facts;
 
 struct churn {
-    double faults_per_s; /* page faults that are neither growth nor first touches */
+    double faults_per_s;  /* page faults that are neither growth nor first touches */
     double made_mb_per_s; /* allocated while it steps; NaN: nobody counted */
     double kept_mb_per_s; /* by which memory grew meanwhile; NaN unknown */
 };

@@ -57,7 +57,10 @@ void facts_of_machine(struct report *r, struct facts *f)
     f->v[FACT_MEMORY_PRESSURE] = steady_mean(r, "pressure_memory", "") / 100;
     f->v[FACT_THREADS] = steady_mean(r, "threads", "");
     f->v[FACT_SWITCHES] = steady_mean(r, "context_switches", "");
-    if (f->v[FACT_CPU_CORES] > 0.05)
+    if (f->v[FACT_CPU_CORES] > 0.05) {
         f->v[FACT_TURNS] = steady_mean(r, "context_switches_involuntary", "") /
                            f->v[FACT_CPU_CORES];
+        f->v[FACT_SLEEPS] = steady_mean(r, "context_switches_voluntary", "") /
+                            f->v[FACT_CPU_CORES];
+    }
 }

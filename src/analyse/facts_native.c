@@ -60,27 +60,21 @@ static bool is_spin(const struct hot_function *h)
            has(h->name, "blas_thread_server");
 }
 
-/* Threads that wait for work by asking the kernel again and again: its part counts with
- * theirs. */
-double native_spin_ns(const struct hot_functions *hot)
-{
-    double ns = 0;
-    for (size_t i = 0; i < hot->function_count; i++) {
-        const struct hot_function *h = &hot->functions[i];
-        if (has(h->name, "sched_yield"))
-            ns += h->total_ns;
-        else if (is_spin(h))
-            ns += h->self_ns;
-    }
-    return ns;
-}
-
 /* Of a yield nearly all is the kernel's, who looks for somebody else to run. */
 static double spin_share(const struct hot_function *h)
 {
     const bool yields = strcmp(h->name, "__sched_yield") == 0 ||
                         strcmp(h->name, "sched_yield") == 0;
     return yields ? h->total_share : is_spin(h) ? h->share : 0;
+}
+
+/* CPU time of threads that wait for work that way. */
+double native_spin_ns(const struct hot_functions *hot)
+{
+    double ns = 0;
+    for (size_t i = 0; i < hot->function_count; i++)
+        ns += spin_share(&hot->functions[i]) * hot->cpu_ns;
+    return ns;
 }
 
 static bool is_allocator(const struct hot_function *h)

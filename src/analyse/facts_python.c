@@ -97,6 +97,9 @@ void facts_of_python(struct report *r, struct facts *f)
     const double early = r->account.known ? r->account.warmup_ns + r->account.startup_ns
                                           : 0;
     f->v[FACT_LOG_SHARE] = at_most(lines.used_ns[PY_LOGGING] / loop, 1);
+    /* A function that mostly logs goes whole; a loop that also logs stays. */
+    if (lines.used_ns[PY_LOGGING] >= 0.5 * lines.log_function_ns)
+        f->v[FACT_LOG_WHOLE_SHARE] = at_most(lines.log_function_ns / loop, 1);
     f->v[FACT_IMPORT_CPU_S] = lines.import_cpu_ns / 1e9;
     f->v[FACT_IMPORT_S] = lines.used_ns[PY_IMPORT] / 1e9;
     f->v[FACT_COMPILE_SHARE] = at_most(

@@ -46,7 +46,6 @@ static void set_parts(struct facts *f, const struct step_account *a)
     f->v[FACT_CHECKPOINTS] = (double)a->checkpoints;
     f->v[FACT_EVALUATION_SHARE] = a->evaluation_ns / loop;
     f->v[FACT_EVALUATIONS] = (double)a->evaluations;
-    f->v[FACT_EPOCH_IDLE_SHARE] = (a->epoch_ns + a->between_idle_ns) / loop;
     if (!a->partial) {
         const double startup = a->startup_ns - a->startup_work_ns;
         f->v[FACT_STARTUP_S] = startup / 1e9;

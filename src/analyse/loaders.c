@@ -202,10 +202,9 @@ static int find_worker(struct loader_reading *g, struct loader *l, uint32_t numb
     if (rc < 0)
         return rc;
     l->worker_cap = cap;
-    l->workers[l->worker_count] = (struct loader_worker){ .number = (int)number,
-                                                          .sample.every = true,
-                                                          .copied_mb = NAN,
-                                                          .private_mb = NAN };
+    l->workers[l->worker_count] = (struct loader_worker){
+        .number = (int)number, .sample.every = true, .copied_mb = NAN, .private_mb = NAN
+    };
     *ret_worker = l->worker_count++;
     return 0;
 }

@@ -119,11 +119,12 @@ struct loader {
     const char *kind;              /* its class: "DataLoader" */
     const char *dataset, *sampler; /* class names */
     const char *collate_fn, *start_method; /* "fork", "spawn"; "" without workers */
-    const char *objects; /* "Records.items: list of 400,000 dict": its data set's largest
+    const char
+        *objects; /* "Records.items: list of 400,000 dict": its data set's largest
                             container of Python objects; "" none is large */
-    int64_t dataset_length;                /* −1 unknown */
-    int num_workers, prefetch_factor;      /* prefetch_factor −1: none */
-    int batch_size; /* −1: a batch sampler decides, or no batches */
+    int64_t dataset_length;           /* −1 unknown */
+    int num_workers, prefetch_factor; /* prefetch_factor −1: none */
+    int batch_size;                   /* −1: a batch sampler decides, or no batches */
     bool pin_memory, persistent_workers;
     bool shuffle;  /* its sampler is torch's RandomSampler */
     bool iterable; /* an IterableDataset */

@@ -144,7 +144,7 @@ static bool enter_names(struct metric_list *list, const struct trace *trace)
     for (size_t k = 0; k < 2; k++)
         for (unsigned i = 0; i < trace_value_count(trace); i++) {
             const struct trace_value *v = trace_value(trace, i);
-            if (v && v->kind == kinds[k] && !phase_of_device_counter(v->name))
+            if (v && v->kind == kinds[k] && !phase_is_device_counter(v->name))
                 any |= enter(list, v->name, v->kind) != NULL;
         }
     return any;

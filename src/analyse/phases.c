@@ -56,14 +56,19 @@ int phase_of_device_counter(const char *name)
     return SONDE_NO_PHASE;
 }
 
-bool phase_is_busy_counter(const char *name)
+static bool is(const struct trace_value *v, const char *name)
 {
-    return strcmp(name, "device_busy_s") == 0;
+    return strcmp(v->name, name) == 0;
 }
 
-bool phase_is_launch_counter(const char *name)
+bool phase_is_device_counter(const char *name)
 {
-    return strcmp(name, "device_launch_share") == 0;
+    static const char *const others[] = { "device_busy_s", "device_launch_share",
+                                          "device_calls", "device_timed" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i]) == 0)
+            return true;
+    return phase_of_device_counter(name) != SONDE_NO_PHASE;
 }
 
 static void add_device(struct phase_split *s, const struct trace *trace)
@@ -73,17 +78,26 @@ static void add_device(struct phase_split *s, const struct trace *trace)
         if (!v || v->kind != VALUE_COUNTER || !(v->sum >= 0))
             continue;
         const int phase = phase_of_device_counter(v->name);
-        if (phase_is_busy_counter(v->name)) {
+        if (is(v, "device_busy_s")) {
             s->has_busy = true;
             s->busy_s += v->sum;
-        } else if (phase_is_launch_counter(v->name)) {
+        } else if (is(v, "device_launch_share")) {
             s->has_launch = true;
             s->launch_share = fmin(v->sum, 1);
+        } else if (is(v, "device_calls")) {
+            s->device_calls += v->sum;
+        } else if (is(v, "device_timed")) {
+            s->device_timed += v->sum;
         } else if (phase) {
             s->has_device = true;
             s->device_s[phase] += v->sum;
         }
     }
+}
+
+bool phase_device_is_sampled(const struct phase_split *s)
+{
+    return s->has_device && s->device_timed > 0 && s->device_timed < s->device_calls;
 }
 
 void phase_split_read(const struct trace *trace, const struct tree *tree,

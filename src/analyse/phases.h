@@ -23,8 +23,10 @@ struct phase_split {
     uint64_t count[SONDE_PHASE_COUNT]; /* times the phase was entered */
     bool has_device;                   /* the GPU's time was measured */
     double device_s[SONDE_PHASE_COUNT];
-    bool has_busy; /* kernels were recorded one by one (imports) */
-    double busy_s; /* time in which the cards had work, their mean */
+    double device_calls; /* outermost; 0 unknown */
+    double device_timed; /* of them with marks */
+    bool has_busy;       /* kernels were recorded one by one (imports) */
+    double busy_s;       /* time in which the cards had work, their mean */
     bool has_launch;
     double launch_share; /* of the steps, in operators that launch (imports) */
 };
@@ -38,9 +40,11 @@ void phase_split_read(const struct trace *trace, const struct tree *tree,
 /* What a counter of this name (recorded by python/src/device.c, or by imports) is the time
  * of: a phase; 0 for other counters. */
 int phase_of_device_counter(const char *name);
-/* "device_busy_s" and "device_launch_share", by imports. */
-bool phase_is_busy_counter(const char *name);
-bool phase_is_launch_counter(const char *name);
+/* One of those, or another that tells of the device's time: none of the program's. */
+bool phase_is_device_counter(const char *name);
+
+/* Whether only some calls were timed; device_s then is extrapolated from them. */
+bool phase_device_is_sampled(const struct phase_split *split);
 
 /* Enters the time outside zones and computes shares. wall_ns: from the start of the
  * process to its end; when zones took longer (clocks, damage), they count. */

@@ -192,6 +192,49 @@ static void choose(struct source *s, const double *ns, struct py_place *ret_plac
     ret_place->ns = ns[best];
 }
 
+/* ---- The function that logs -------------------------------------------------------------- */
+
+static uint32_t code_of_largest(const struct source *s, const double *ns)
+{
+    struct pystack_frame_row f;
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < s->frame_count; i++)
+        if (ns[i] > ns[best])
+            best = i;
+    return s->frame_count && ns[best] > 0 &&
+                   tablefile_get(s->file, PYSTACKS_FRAMES, best, &f, sizeof f)
+               ? f.code
+               : UINT32_MAX;
+}
+
+static bool is_on_stack(const struct source *s, uint32_t node, uint32_t code)
+{
+    struct pystack_node_row n;
+    struct pystack_frame_row f;
+    for (unsigned depth = 0; depth < DEPTH_MOST && frame_at(s, node, &n, &f); depth++) {
+        if (f.code == code)
+            return true;
+        if (n.parent >= node)
+            return false;
+        node = n.parent;
+    }
+    return false;
+}
+
+/* What is computed only to be logged is in the same function, mostly. */
+static void sum_log_function(struct source *s)
+{
+    const struct py_profile *p = &s->r->python;
+    const uint32_t code = code_of_largest(s, s->by_line[PY_LOGGING]);
+    const uint32_t count = tablefile_count(s->file, PYSTACKS_COUNTS);
+    struct pystack_count_row row;
+    for (uint32_t i = 0; code != UINT32_MAX && i < count; i++)
+        if (tablefile_get(s->file, PYSTACKS_COUNTS, i, &row, sizeof row) &&
+            row.task < p->thread_count && p->threads[row.task].pid == p->main_pid &&
+            p->threads[row.task].tid == p->main_pid && is_on_stack(s, row.node, code))
+            s->out->log_function_ns += (double)row.wall_ns;
+}
+
 static int prepare(struct source *s)
 {
     s->code_count = tablefile_count(s->file, PYSTACKS_CODES);
@@ -224,6 +267,7 @@ static void sum_up(struct source *s)
             count_row(s, &row);
     for (unsigned u = 0; u < PY_USES; u++)
         choose(s, s->by_line[u], &s->out->top[u]);
+    sum_log_function(s);
     choose(s, s->worker, &s->out->worker);
     choose(s, s->thread, &s->out->thread);
     s->out->present = s->out->main_ns > 0;

@@ -35,9 +35,10 @@ struct py_place {
 
 struct py_lines {
     bool present;
-    double main_ns;               /* the main thread's wall time */
-    double used_ns[PY_USES];      /* of it */
-    double import_cpu_ns;         /* CPU time of its imports */
+    double main_ns;          /* the main thread's wall time */
+    double used_ns[PY_USES]; /* of it */
+    double import_cpu_ns;    /* CPU time of its imports */
+    double log_function_ns;  /* all of the function that logs most, itself and below */
     struct py_place top[PY_USES]; /* main thread */
     struct py_place worker;       /* of other processes, by CPU time, while loading */
     struct py_place thread; /* of other threads of the main process, by CPU time */

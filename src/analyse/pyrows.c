@@ -36,6 +36,31 @@ static const char *layer_method(struct report *r)
     return kept(r, &b);
 }
 
+static struct provenance device_row(struct report *r)
+{
+    const struct phase_split *s = &r->phases;
+    struct buf b = BUF_INIT;
+    if (s->has_busy)
+        return (struct provenance){
+            "phases.device_s", MEASURED,
+            "kernels, copies and fills of the imported trace, each in the phase of the "
+            "host's call that launched it",
+            "the tool's"
+        };
+    if (!s->has_device)
+        return (struct provenance){ "phases.device_s", UNAVAILABLE,
+                                    "no phase of a torch program on a GPU was seen",
+                                    "" };
+    buf_puts(&b, "CUDA events recorded where phases begin and end, read later, never "
+                 "waited for; idle time of the device within a phase included");
+    if (phase_device_is_sampled(s))
+        buf_printf(&b,
+                   "; on %.0f of %.0f calls (1 of %.1f), drawn at random, each "
+                   "extrapolated to its group",
+                   s->device_timed, s->device_calls, s->device_calls / s->device_timed);
+    return (struct provenance){ "phases.device_s", MEASURED, kept(r, &b), "0.5 µs" };
+}
+
 size_t python_provenance(struct report *r, struct provenance *ret_rows, size_t room)
 {
     const struct py_layer *l = &r->layer;
@@ -56,19 +81,7 @@ size_t python_provenance(struct report *r, struct provenance *ret_rows, size_t r
             "ranges (record_function)",
             ""
         };
-    ret_rows[n++] = (struct provenance){
-        "phases.device_s", r->phases.has_device ? MEASURED : UNAVAILABLE,
-        r->phases.has_busy
-            ? "kernels, copies and fills of the imported trace, each in the phase of the "
-              "host's call that launched it"
-        : r->phases.has_device
-            ? "CUDA events recorded where phases begin and end, read later, never "
-              "waited for; idle time of the device within a phase included"
-            : "no phase of a torch program on a GPU was seen",
-        r->phases.has_busy     ? "the tool's"
-        : r->phases.has_device ? "0.5 µs"
-                               : ""
-    };
+    ret_rows[n++] = device_row(r);
     const bool counted = r->optimizer_steps > 0;
     ret_rows[n++] = (struct provenance){
         "optimizer_steps", counted ? MEASURED : UNAVAILABLE,

@@ -153,9 +153,7 @@ static int add_run_values(struct report *r, const struct trace *trace)
     for (unsigned i = 0; rc == 0 && i < trace_value_count(trace); i++) {
         const struct trace_value *v = trace_value(trace, i);
         if (!v || v->kind == VALUE_ZONE ||
-            (v->kind == VALUE_COUNTER &&
-             (phase_of_device_counter(v->name) || phase_is_busy_counter(v->name) ||
-              phase_is_launch_counter(v->name))))
+            (v->kind == VALUE_COUNTER && phase_is_device_counter(v->name)))
             continue;
         rc = op_value_merge(v->kind == VALUE_METRIC ? &r->metrics : &r->counters,
                             &r->arena, v);

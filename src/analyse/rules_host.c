@@ -82,8 +82,9 @@ static double team_loss(const struct rule_case *c)
     const double waiting = (FACT_OF(c, BUSY_THREADS) - FACT_OF(c, CPU_CORES)) /
                            FACT_OF(c, CORES);
     const double spin = FACT_OF(c, SPIN_SHARE) * (waiting > 1 ? 1 : waiting);
-    const double turns = FACT_OF(c, TURNS) * SWITCH_S;
-    return (spin > 0 ? spin : 0) + (turns > 0 ? turns : 0);
+    const double turns = FACT_OF(c, TURNS), sleeps = FACT_OF(c, SLEEPS);
+    return (spin > 0 ? spin : 0) +
+           SWITCH_S * ((turns > 0 ? turns : 0) + (sleeps > 0 ? sleeps : 0));
 }
 
 static bool is_team(const struct rule_case *c)
@@ -150,17 +151,29 @@ static bool judge_gil(const struct rule_case *c, struct draft *d)
     return true;
 }
 
+/* What is left is all but the collector, and goes somewhat faster: walking over all objects
+ * empties the caches, and filling them again (some MB at some GB/s) is part of what comes
+ * behind it. Where it was called between the phases, those are left, and with them what
+ * calls them. */
+static void gain_without_collector(const struct rule_case *c, struct draft *d,
+                                   double share)
+{
+    const double likely = fmax(share, fmin(FACT_OF(c, GC_LIKELY_SHARE), 0.99));
+    const double phases = 1 - FACT_OF(c, OTHER_SHARE);
+    const double refill = 0.7 / FACT_OF(c, STEP_MS);
+    double left = 0.85 * (1 - likely);
+    if (phases > 0 && phases < 1 - 0.8 * share && refill > 0)
+        left = fmax(phases - refill, 0.5 * phases) + 0.1 * phases;
+    d->gain = (struct gain){ fmin(0.9 * share, 1 - left), 1 - left, 1 - 0.6 * left };
+}
+
 static bool judge_gc(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, GC_SHARE);
     if (!(share >= c->t->gc))
         return false;
     d->stake = share;
-    /* What is left is all but the collector, and goes somewhat faster: walking over all
-     * objects empties the caches of what comes behind it. */
-    const double likely = fmax(share, fmin(FACT_OF(c, GC_LIKELY_SHARE), 0.99));
-    const double left = 1 - likely;
-    d->gain = (struct gain){ 0.9 * share, 1 - 0.85 * left, 1 - 0.5 * left };
+    gain_without_collector(c, d, share);
     buf_printf(&d->text,
                "Python's garbage collector takes %.0f %% of the main thread's "
                "time.",
@@ -239,7 +252,7 @@ const struct rule rules_host[] = {
                  FACT_THREADS } },
     { "oversubscribed", "OVERSUBSCRIBED", RULES_HOST, .judge = judge_oversubscribed,
       .needs = { FACT_BUSY_THREADS, FACT_CORES },
-      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SWITCHES, FACT_TURNS,
+      .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SLEEPS, FACT_TURNS,
                  FACT_CPU_CORES, FACT_CPU_PRESSURE, FACT_SPIN_SHARE,
                  FACT_FOREIGN_CORES } },
     { "gil_contention", "GIL-BOUND", RULES_HOST, .judge = judge_gil,

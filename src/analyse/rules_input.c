@@ -363,15 +363,19 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
 
 /* ---- too_many_workers ------------------------------------------------------------------------ */
 
-/* Those that are left still have to start; then what steps take less comes on top. */
+/* What the first step waits for the start of those that go, most of the start being over
+ * by then; what steps take less comes on top. At best the whole start is saved. */
 static void gain_of_fewer(const struct rule_case *c, struct draft *d, double loss,
                           double start)
 {
-    const double gone = 1 - FACT_OF(c, WORKERS_BEST) / FACT_OF(c, WORKERS);
-    const double started = isnan(start) ? 0 : fmax(start, 0) * gone;
+    const double loop = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
+    const double first = FACT_OF(c, FIRST_WAIT_S) / loop *
+                         (1 - FACT_OF(c, WORKERS_BEST) / FACT_OF(c, WORKERS));
+    const double waited = isnan(first) ? 0 : fmin(first, 1);
     const double step = fmax(fmax(-loss, FACT_OF(c, WORKERS_GAIN)), 0);
-    const double saved = 1 - (1 - started) * (1 - step * (1 - started));
-    d->gain = (struct gain){ 0.5 * saved, saved, fmin(1.8 * saved, 0.95) };
+    const double saved = 1 - (1 - waited) * (1 - step);
+    d->gain = (struct gain){ 0.5 * saved, saved,
+                             fmin(fmax(fmax(1.5 * saved, saved + 0.1), start), 0.95) };
 }
 
 static bool judge_too_many(const struct rule_case *c, struct draft *d)
@@ -394,8 +398,7 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     if (!(at_stake >= c->t->epoch_stall))
         return false;
     d->stake = fmin(at_stake, 1);
-    /* Most of the start is over when the first step begins. */
-    gain_of_fewer(c, d, loss, FACT_OF(c, FIRST_WAIT_S) / of);
+    gain_of_fewer(c, d, loss, start);
     buf_printf(&d->text, "%.0f workers; %.0f would be as fast", workers, best);
     if (start > 0.02)
         buf_printf(&d->text, ", and starting them took %.0f %% of the loop",
@@ -409,16 +412,14 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
 
 /* ---- epoch_boundary_stall ----------------------------------------------------------------- */
 
-/* All that passes there goes, but for a batch that has to be made: the loader's times and
- * the steps' each miss some of it, so the larger counts. */
+/* All that passes there goes, but for a batch that has to be made. */
 static void gain_of_kept_workers(const struct rule_case *c, struct draft *d,
                                  double share)
 {
-    const double idle = fmax(FACT_OF(c, EPOCH_IDLE_SHARE), share);
     const double batch = FACT_OF(c, BATCH_MS) * FACT_OF(c, EPOCHS) / 1e3 /
                          FACT_OF(c, RUN_S);
-    const double mid = fmax(idle - (batch > 0 ? batch : 0), 0.85 * idle);
-    d->gain = (struct gain){ fmin(0.7 * share, mid), mid, fmin(1.05 * idle, 0.98) };
+    const double mid = fmax(share - (batch > 0 ? batch : 0), 0.85 * share);
+    d->gain = (struct gain){ 0.7 * share, mid, fmin(1.1 * share, 0.98) };
 }
 
 static bool judge_epoch(const struct rule_case *c, struct draft *d)

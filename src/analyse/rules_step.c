@@ -214,7 +214,7 @@ static bool judge_logging(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->logging))
         return false;
     d->stake = share;
-    d->gain = gain_of_seldom(share);
+    d->gain = gain_of_seldom(fmax(share, FACT_OF(c, LOG_WHOLE_SHARE)));
     /* What is computed only to be logged goes with it; what was written is still on its
      * way to the disk while the next steps compute. */
     d->gain.high = fmax(d->gain.high, fmin(1.4 * share, 0.98));

@@ -23,7 +23,11 @@ def _length(o: Any) -> int:
         if isinstance(o, kind):
             return int(kind.__len__(o))  # type: ignore[arg-type]
     kind = type(o)
-    if kind.__name__ == "ndarray" and kind.__module__ == "numpy" and o.dtype.kind == "O":
+    if (
+        kind.__name__ == "ndarray"
+        and kind.__module__ == "numpy"
+        and o.dtype.kind == "O"
+    ):
         return int(o.size)
     return 0
 
@@ -43,7 +47,7 @@ def _datasets(dataset: Any, depth: int = 0) -> Iterator[Any]:
     fields = getattr(dataset, "__dict__", None)
     if type(fields) is not dict or depth == _DEEPEST:
         return
-    parts = fields.get("datasets")
+    parts: Any = fields.get("datasets")
     inner = parts[:_MOST_PARTS] if type(parts) in (list, tuple) else []
     for part in [fields.get("dataset"), *inner]:
         if part is not None and part is not dataset:

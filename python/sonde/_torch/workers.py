@@ -88,7 +88,9 @@ def _fetcher_made(fetcher: Any, *_: Any) -> None:
 def _looks(number: int) -> bool:
     """Whether it looks at its memory: a few tell of all, and where each epoch starts
     workers anew the 1st, 2nd, 4th, 8th … do. Others share nothing that could be copied."""
-    return number < _MOST_LOOKING and generation > 0 and generation & (generation - 1) == 0
+    return (
+        number < _MOST_LOOKING and generation > 0 and generation & (generation - 1) == 0
+    )
 
 
 def _begin(local: Any, fetcher: Any) -> Any:

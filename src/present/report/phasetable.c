@@ -65,6 +65,8 @@ static void put_head(struct page *page, const struct report *r)
                     human_percent(busy, share));
     else if (s->has_device)
         page_puts(page, PLAIN, " · last column: on the GPU");
+    if (phase_device_is_sampled(s))
+        page_printf(page, ", from 1 of %.0f calls", s->device_calls / s->device_timed);
     page_puts(page, PLAIN, "\n");
 }
 

@@ -33,14 +33,15 @@ static void set_up(struct machine *m, double grows_mb, double faults)
     m->series[0] = (struct report_series){
         .metric = "rss", .subject = "", .points = m->rss, .point_count = POINTS
     };
-    m->series[1] = (struct report_series){
-        .metric = "page_faults", .subject = "", .points = m->faults,
-        .point_count = POINTS
-    };
+    m->series[1] = (struct report_series){ .metric = "page_faults",
+                                           .subject = "",
+                                           .points = m->faults,
+                                           .point_count = POINTS };
     r->monitors.series = m->series;
     r->monitors.series_count = 2;
-    r->account = (struct step_account){ .known = true, .steps = 60,
-                                        .startup_ns = 1.5e9, .wall_ns = 8e9 };
+    r->account = (struct step_account){
+        .known = true, .steps = 60, .startup_ns = 1.5e9, .wall_ns = 8e9
+    };
     facts_init(&m->facts);
     m->facts.v[FACT_STEP_MS] = 100;
 }

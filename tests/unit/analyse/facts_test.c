@@ -49,7 +49,6 @@ static void what_nobody_measured_is_unknown(void **state)
         FACT_OTHER_SHARE,
         FACT_STEP_MEAN_MS,
         FACT_EVALUATIONS,
-        FACT_EPOCH_IDLE_SHARE,
         FACT_CORES,
         FACT_CPU_CORES,
         FACT_RSS_MB,
