@@ -1,8 +1,8 @@
 /* heap_sample.c: call sites and sampled blocks. See trace/heap_rows.h for the estimates.
  *
  * A sampled block is kept in a row of the file until it is freed; a hash in private
- * memory finds the row by address, and a filter of one byte per hash value tells nearly
- * all frees that theirs is not one, without a lock.
+ * memory finds the row by address, and a filter of one byte per hash value, with a bit for
+ * each eight of them, tells nearly all frees that theirs is not one, without a lock.
  *
  * One lock for sites and blocks: it is taken once per sample and per freed sample,
  * some hundred nanoseconds in half a megabyte.
@@ -80,9 +80,10 @@ static void keep_frame(uint64_t address)
     __atomic_store_n(&row->address, address, __ATOMIC_RELEASE);
 }
 
-/* Under the lock. */
+/* Under the lock. *ret_new: its frames have not been looked up. */
 static struct heap_site_row *find_site(const uint64_t *frames, unsigned depth,
-                                       uint32_t zone, uint32_t *ret_index)
+                                       uint32_t zone, uint32_t *ret_index,
+                                       bool *ret_new)
 {
     const uint32_t mask = 2 * HEAP_MAX_SITES - 1;
     const uint64_t key = key_of(frames, depth, zone);
@@ -91,9 +92,11 @@ static struct heap_site_row *find_site(const uint64_t *frames, unsigned depth,
         struct heap_site_row *row = site_at(heap->site_hash[at] - 1);
         if (same_site(row, key, frames, depth, zone)) {
             *ret_index = heap->site_hash[at] - 1;
+            *ret_new = false;
             return row;
         }
     }
+    *ret_new = true;
     struct heap_site_row *row = tables_append(&heap->tables, HEAP_SITES, ret_index);
     if (!row)
         return NULL;
@@ -117,9 +120,11 @@ uint32_t heap_site(struct heap_cell *c, const uint64_t *frames, unsigned depth,
     uint32_t index = UINT32_MAX;
     if (!inside_lock(&heap->lock))
         return 0;
-    const bool found = find_site(frames, depth, zone, &index) != NULL;
+    bool is_new;
+    const bool found = find_site(frames, depth, zone, &index, &is_new) != NULL;
     inside_unlock(&heap->lock);
-    inside_modules(&heap->modules, frames, depth);
+    if (is_new || inside_modules_missed(&heap->modules))
+        inside_modules(&heap->modules, frames, depth);
     if (!found)
         return 0;
     c->sites[at].key = 0; /* a handler must not meet a wrong pair */
@@ -199,11 +204,17 @@ static void unhash(uint32_t at)
     heap->live_hash[at] = 0;
 }
 
+/* Under the lock. Whoever frees a block came by its address after this. */
 static void filter_add(const void *p, int by)
 {
-    uint8_t *n = &heap->filter[heap_filter_of(p)];
+    const uint32_t at = heap_filter_of(p);
+    uint8_t *n = &heap->filter[at];
+    uint64_t *word = &heap->any[at / 512], eight;
+    const uint64_t bit = 1ULL << (at / 8 % 64);
     if (*n < UINT8_MAX) /* a full one stays: it costs time, never a block */
         __atomic_store_n(n, (uint8_t)(*n + by), __ATOMIC_RELAXED);
+    memcpy(&eight, &heap->filter[at & ~7u], sizeof eight);
+    __atomic_store_n(word, eight ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
 }
 
 static void drop_live(uint32_t at, uint32_t index, struct heap_live_row *row)
@@ -278,11 +289,13 @@ static void site_gains(struct heap_site_row *site, const struct heap_live_row *b
     site->live_bytes += block->weight * (double)block->size;
 }
 
-static void record(struct heap_live_row *block, const uint64_t *frames, unsigned depth,
+/* Whether the site is a new one. */
+static bool record(struct heap_live_row *block, const uint64_t *frames, unsigned depth,
                    uint32_t zone)
 {
     struct heap_process_row *p = heap->process;
-    struct heap_site_row *site = find_site(frames, depth, zone, &block->site);
+    bool is_new;
+    struct heap_site_row *site = find_site(frames, depth, zone, &block->site, &is_new);
     const bool kept = site && keep_live(block);
     if (site)
         site_gains(site, block, kept);
@@ -291,6 +304,7 @@ static void record(struct heap_live_row *block, const uint64_t *frames, unsigned
     if (!kept)
         p->samples_lost++;
     note_holders(block->ticks);
+    return is_new;
 }
 
 __attribute__((noinline, cold)) void heap_sample(struct heap_cell *c, void *p,
@@ -312,10 +326,11 @@ __attribute__((noinline, cold)) void heap_sample(struct heap_cell *c, void *p,
     };
     inside_busy = 0;
     if (inside_lock(&heap->lock)) {
-        record(&block, frames, depth, inside_zone());
+        const bool is_new = record(&block, frames, depth, inside_zone());
         heap_draw(c);
         inside_unlock(&heap->lock);
-        inside_modules(&heap->modules, frames, depth);
+        if (is_new || inside_modules_missed(&heap->modules))
+            inside_modules(&heap->modules, frames, depth);
     }
     errno = error;
 }
