@@ -65,6 +65,7 @@ struct heap_cell {
     /* With every event only: */
     uint64_t event_at, event_end; /* addresses in the block of the file it fills */
     uint32_t event_block;         /* number + 1 */
+    /* Of stacks: */
     struct inside_walks *walks;
     struct {
         uint64_t key;
@@ -179,6 +180,8 @@ void heap_event(struct heap_cell *cell, enum heap_event_kind kind, const void *p
 /* The row of a call path + 1, made if need be; 0: no room. */
 uint32_t heap_site(struct heap_cell *cell, const uint64_t *frames, unsigned depth,
                    uint32_t zone);
+/* … of the calling thread's stack now: quick for one that came by before. */
+uint32_t heap_site_now(struct heap_cell *cell);
 static inline uint32_t heap_filter_of(const void *p)
 {
     return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9E3779B97F4A7C15ULL >> 48);

@@ -135,6 +135,36 @@ uint32_t heap_site(struct heap_cell *c, const uint64_t *frames, unsigned depth,
     return index + 1;
 }
 
+/* Zone and site in one word, as the answer to a stack met before. */
+static uint64_t answer_of(uint32_t zone, uint32_t site)
+{
+    return (uint64_t)zone << 32 | site;
+}
+
+uint32_t heap_site_now(struct heap_cell *c)
+{
+    uint64_t frames[HEAP_FRAMES];
+    unsigned depth;
+    if (inside_busy)
+        return 0;
+    const uint32_t zone = inside_zone();
+    if (!c->walks && (inside_sealed || !(c->walks = inside_wiped(sizeof *c->walks))))
+        return heap_site(c, frames, inside_stack(frames, HEAP_FRAMES), zone);
+    inside_busy = 1; /* a handler must not change the walks meanwhile */
+    struct inside_walk *walk = inside_stack_again(c->walks, frames, HEAP_FRAMES,
+                                                  &depth);
+    const uint64_t answer = walk ? walk->answer : 0, sp = walk ? walk->sp : 0;
+    inside_busy = 0;
+    if (!walk || (answer && answer >> 32 == zone))
+        return (uint32_t)answer;
+    if (depth == 0) /* known in another zone */
+        depth = inside_stack(frames, HEAP_FRAMES);
+    const uint32_t site = heap_site(c, frames, depth, zone);
+    if (walk->sp == sp) /* still ours: a handler's would be another */
+        walk->answer = answer_of(zone, site);
+    return site;
+}
+
 /* Who holds the memory at a new high: taken again when it is 2 % higher than last time,
  * so that steady growth costs a logarithm of its size. */
 static void note_holders(uint64_t now)
@@ -289,22 +319,19 @@ static void site_gains(struct heap_site_row *site, const struct heap_live_row *b
     site->live_bytes += block->weight * (double)block->size;
 }
 
-/* Whether the site is a new one. */
-static bool record(struct heap_live_row *block, const uint64_t *frames, unsigned depth,
-                   uint32_t zone)
+/* site: its row + 1, 0: there is no room for it. */
+static void record(struct heap_live_row *block, uint32_t site)
 {
     struct heap_process_row *p = heap->process;
-    bool is_new;
-    struct heap_site_row *site = find_site(frames, depth, zone, &block->site, &is_new);
+    block->site = site ? site - 1 : 0;
     const bool kept = site && keep_live(block);
     if (site)
-        site_gains(site, block, kept);
+        site_gains(site_at(block->site), block, kept);
     p->samples++;
     p->last_ticks = block->ticks;
     if (!kept)
         p->samples_lost++;
     note_holders(block->ticks);
-    return is_new;
 }
 
 __attribute__((noinline, cold)) void heap_sample(struct heap_cell *c, void *p,
@@ -313,9 +340,7 @@ __attribute__((noinline, cold)) void heap_sample(struct heap_cell *c, void *p,
     if (inside_busy)
         return; /* in a handler: the next allocation outside is taken instead */
     const int error = errno;
-    uint64_t frames[HEAP_FRAMES];
-    inside_busy = 1;
-    const unsigned depth = inside_stack(frames, HEAP_FRAMES);
+    const uint32_t site = heap_site_now(c);
     struct heap_live_row block = {
         .address = (uintptr_t)p,
         .thread = c->number,
@@ -324,13 +349,10 @@ __attribute__((noinline, cold)) void heap_sample(struct heap_cell *c, void *p,
         .ticks = ticks_now(),
         .step = inside_step(),
     };
-    inside_busy = 0;
     if (inside_lock(&heap->lock)) {
-        const bool is_new = record(&block, frames, depth, inside_zone());
+        record(&block, site);
         heap_draw(c);
         inside_unlock(&heap->lock);
-        if (is_new || inside_modules_missed(&heap->modules))
-            inside_modules(&heap->modules, frames, depth);
     }
     errno = error;
 }
