@@ -25,6 +25,10 @@ install(CODE "
     set(SONDE_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
     set(SONDE_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
     set(SONDE_VERSION \"${PROJECT_VERSION}\")
+    # Elsewhere the loader looks only when told, or after ldconfig, which needs root.
+    if(NOT SONDE_PREFIX STREQUAL \"/usr\")
+        set(SONDE_RPATH \" -Wl,-rpath,\\\${libdir}\")
+    endif()
     configure_file(\"${CMAKE_SOURCE_DIR}/cmake/sonde.pc.in\"
                    \"${CMAKE_BINARY_DIR}/internal/sonde.pc\" @ONLY)")
 install(FILES ${CMAKE_BINARY_DIR}/internal/sonde.pc

@@ -262,7 +262,7 @@ static const struct {
 static int add_summary(struct comparison *c)
 {
     for (size_t k = 0; k < sizeof summary_rows / sizeof *summary_rows; k++) {
-        struct estimate of_runs[COMPARE_RUNS];
+        struct estimate of_runs[COMPARE_RUNS] = { 0 };
         struct compare_row *row = add_row(c, COMPARE_SUMMARY, summary_rows[k].name,
                                           summary_rows[k].unit, summary_rows[k].better);
         if (!row)
@@ -299,7 +299,7 @@ static int add_phases(struct comparison *c)
     if (!all_have_phases(c))
         return 0;
     for (int phase = 1; phase < SONDE_PHASE_COUNT; phase++) {
-        struct estimate of_runs[COMPARE_RUNS];
+        struct estimate of_runs[COMPARE_RUNS] = { 0 };
         double sum = 0;
         for (size_t i = 0; i < c->run_count; i++) {
             const struct report *r = c->runs[i];
@@ -421,7 +421,7 @@ static int add_operations(struct comparison *c)
     if (all.count)
         qsort(all.list, all.count, sizeof *all.list, by_movement);
     for (size_t k = 0; rc == 0 && k < all.count && k < OPERATIONS_SHOWN; k++) {
-        struct estimate of_runs[COMPARE_RUNS];
+        struct estimate of_runs[COMPARE_RUNS] = { 0 };
         struct compare_row *row = add_row(c, COMPARE_OPERATIONS, all.list[k].path,
                                           UNIT_NS, BETTER_LOWER);
         if (!row) {
@@ -460,7 +460,7 @@ static bool has_row(const struct comparison *c, enum compare_section section,
 
 static int add_metric(struct comparison *c, const char *name)
 {
-    struct estimate of_runs[COMPARE_RUNS];
+    struct estimate of_runs[COMPARE_RUNS] = { 0 };
     struct compare_row *row = add_row(c, COMPARE_METRICS, name, UNIT_PLAIN,
                                       BETTER_NEITHER);
     if (!row)
@@ -487,7 +487,7 @@ static const char *find_quality(const struct comparison *c, const char *asked)
 /* What a second of the run bought (C7). */
 static int add_quality(struct comparison *c, const char *name)
 {
-    struct estimate of_runs[COMPARE_RUNS];
+    struct estimate of_runs[COMPARE_RUNS] = { 0 };
     struct buf label = BUF_INIT;
     buf_printf(&label, "%s per second", name);
     struct compare_row *row = add_row(c, COMPARE_METRICS, label.data, UNIT_PLAIN,
@@ -658,7 +658,8 @@ int compare_runs(const struct report *const *runs, size_t count, const char *qua
     if (!c)
         return -ENOMEM;
     arena_init(&c->arena);
-    memcpy(c->runs, runs, count * sizeof *runs);
+    for (size_t i = 0; i < count; i++)
+        c->runs[i] = runs[i];
     c->run_count = count;
     int rc = make_labels(c) ? compare_setups(c) : -ENOMEM;
     if (rc == 0)

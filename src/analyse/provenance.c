@@ -287,7 +287,7 @@ static const char *sampling_method(struct report *r)
                    ? methods[h->method]
                    : "samples",
                (unsigned long long)h->samples, (unsigned long long)h->lost,
-               (unsigned long long)(h->cut + h->shallow));
+               (unsigned long long)h->cut + h->shallow);
     if (isfinite(h->coverage))
         buf_printf(&b, "; they cover %.0f %% of its CPU time%s", 100 * h->coverage,
                    h->coverage < 0.9 ? " (a window, time in the kernel that we may not "

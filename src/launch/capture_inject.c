@@ -23,7 +23,8 @@
 static const char *const places[] = { "%s/python/sonde/_site",
                                       "%s/../lib/sonde/inject/sonde/_site",
                                       "%s/../lib64/sonde/inject/sonde/_site",
-                                      "%s/../" SONDE_LIBDIR "/sonde/inject/sonde/_site",
+                                      ("%s/../" SONDE_LIBDIR
+                                       "/sonde/inject/sonde/_site"),
                                       "%s/../_site",
                                       NULL };
 

@@ -50,7 +50,7 @@ class Terminal:
         except OSError:  # the last process has closed the other side
             time.sleep(0.01)
 
-    def expect(self, pattern, seconds=10, after=0):
+    def expect(self, pattern, seconds=60, after=0):
         """Waits until the pattern appears behind position `after`; gives the match."""
         end = time.monotonic() + seconds
         while True:
@@ -70,7 +70,7 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
-    def wait(self, seconds=10):
+    def wait(self, seconds=60):
         """The status of the leader as waitpid gives it; reads on meanwhile."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -1,3 +1,4 @@
+# waits: yes
 """Cards, energy and alerts while a program runs: NVML played by tests/system/libs/fake_nvml.c."""
 
 import subprocess

@@ -1,5 +1,6 @@
 # labels: no_asan
 # timeout: 240
+# waits: yes
 """The first lines of a report say why a program ended."""
 
 import json
@@ -108,7 +109,7 @@ def test_without_its_supervisor_the_next_command_explains(tmp_path, group):
         env=environment(), preexec_fn=in_group(path))
     child = wait_for_child(tmp_path / "run")
     watched.kill()
-    watched.wait(20)
+    watched.wait(60)
     end = time.monotonic() + 20
     while Path(f"/proc/{child}").exists() and time.monotonic() < end:
         time.sleep(0.05)
@@ -126,7 +127,7 @@ def test_sigkill_from_outside_is_not_the_oom_killer(tmp_path):
         env=environment())
     child = wait_for_child(tmp_path / "run")
     os.kill(child, signal.SIGKILL)
-    assert watched.wait(20) == -signal.SIGKILL
+    assert watched.wait(60) == -signal.SIGKILL
     answer = report(tmp_path / "run")
     assert answer["run"]["exit"]["cause"] == "signal"
     assert "not by the OOM killer" in verdict(answer) or "cannot be told" in verdict(answer)
@@ -188,7 +189,7 @@ def wait_for_child(directory, patience=20):
     raise AssertionError("the program did not start")
 
 
-def wait_for_file(path, patience=30):
+def wait_for_file(path, patience=100):
     end = time.monotonic() + patience
     while time.monotonic() < end:
         if path.exists() and path.stat().st_size:
@@ -213,14 +214,16 @@ def test_a_hang_leaves_the_stacks_and_kills_nothing(tmp_path, how, words):
     assert "system call" in stacks and f"thread {pid}" in stacks
     assert (tmp_path / "run/hang-1.txt").stat().st_mode & 0o777 == 0o600
     watched.terminate()
-    assert watched.wait(20) == -signal.SIGTERM
+    assert watched.wait(60) == -signal.SIGTERM
     answer = report(tmp_path / "run")
     assert answer["run"]["exit"]["cause"] == "hang"
     assert "HUNG: no " in verdict(answer) and "in zone stuck" in verdict(answer)
 
 
 def test_a_hang_that_ends_by_itself_is_a_note(tmp_path):
-    done, answer = die(tmp_path / "run", "resume", 3, options=["--hang", "1s"])
+    # Until it was noticed: on a busy machine steps are long, and so is what is too long.
+    until = tmp_path / "run/hang-1.txt"
+    done, answer = die(tmp_path / "run", "resume", until, options=["--hang", "1s"])
     assert done.returncode == 0
     assert answer["run"]["exit"]["cause"] == "ok"
     notes = run_json(tmp_path / "run")["notes"]
@@ -402,7 +405,7 @@ def end_without_supervisor(directory, how):
                                env=environment())
     child = wait_for_child(directory)
     watched.kill()
-    watched.wait(20)
+    watched.wait(60)
     end = time.monotonic() + 30
     while lives(child) and time.monotonic() < end:
         time.sleep(0.05)
@@ -489,7 +492,7 @@ def asked_to_end(tmp_path, **variables):
         env=environment(**variables))
     wait_for_child(tmp_path / "run")
     watched.terminate()
-    assert watched.wait(20) == -signal.SIGTERM
+    assert watched.wait(60) == -signal.SIGTERM
     return report(tmp_path / "run")
 
 

@@ -61,7 +61,7 @@ def test_a_live_run_is_read_where_it_lies(tmp_path):
         assert report(tmp_path / "run")["processes"]
     finally:
         watched.terminate()
-        watched.wait(20)
+        watched.wait(60)
     assert list(scratch.iterdir()) == []
 
 
@@ -69,7 +69,7 @@ def test_a_run_without_its_supervisor_is_brought_home_by_the_next_command(tmp_pa
     watched, scratch = start_hanging(tmp_path)
     pid = run_json(tmp_path / "run")["pid"]
     watched.kill()
-    watched.wait(20)
+    watched.wait(60)
     os.kill(pid, signal.SIGKILL)
     end = time.monotonic() + 60
     while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
@@ -95,7 +95,7 @@ def test_a_run_json_cannot_make_us_remove_other_directories(tmp_path):
     (precious / "file").write_text("kept")
     watched, _ = start_hanging(tmp_path)
     watched.terminate()
-    watched.wait(20)
+    watched.wait(60)
     document = run_json(tmp_path / "run")
     document.update(live=str(precious), ended_ns=None, exit=None, pid=None, supervisor=None)
     (tmp_path / "run/run.json").write_text(json.dumps(document))

@@ -1,5 +1,6 @@
 # labels: no_asan
 # timeout: 240
+# waits: yes
 """Programs of every kind run under `sonde run` as they run without: same output, same
 messages, same end."""
 

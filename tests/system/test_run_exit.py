@@ -212,7 +212,7 @@ def test_a_reader_of_our_messages_that_goes_away_does_not_change_the_status(tmp_
                                env=environment(), stderr=write)
     os.close(write)
     os.close(read)
-    assert program.wait(10) == 6
+    assert program.wait(60) == 6
 
 
 def test_few_descriptors_do_not_break_the_run(tmp_path):

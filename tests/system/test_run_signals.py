@@ -1,3 +1,4 @@
+# waits: yes
 """Signals reach the program exactly as they would without Sonde in between."""
 
 import os
@@ -32,7 +33,7 @@ class Watched:
         """The rest of the lines, and how `sonde run` ended."""
         self.send(signal.SIGUSR2)
         rest = self.process.stdout.read().split("\n")
-        return [line for line in rest if line], self.process.wait(10)
+        return [line for line in rest if line], self.process.wait(60)
 
 
 FORWARDED = "HUP INT QUIT USR1 TERM CONT WINCH ALRM".split()
@@ -146,7 +147,7 @@ def test_an_ignored_interrupt_stays_ignored(tmp_path):
     )
     time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(10) == 8
+    assert process.wait(60) == 8
 
 
 def state(pid):

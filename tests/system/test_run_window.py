@@ -1,3 +1,4 @@
+# waits: yes
 """Windows: what is recorded is what was asked for, and the program runs on."""
 
 import json

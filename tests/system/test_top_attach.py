@@ -1,3 +1,4 @@
+# waits: yes
 """`sonde top` and `sonde attach`: programs that already run, watched from outside."""
 
 import os

@@ -247,8 +247,8 @@ static void set_rates(const struct device *now, const struct device *before,
 static bool scan_device(struct scan *s, const char **ret_name, size_t *ret_len,
                         struct device *ret)
 {
-    uint64_t number, v[11];
-    if (!scan_u64(s, &number) || !scan_u64(s, &number))
+    uint64_t major, minor, v[11];
+    if (!scan_u64(s, &major) || !scan_u64(s, &minor))
         return false;
     scan_blanks(s);
     *ret_name = s->at;

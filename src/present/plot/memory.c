@@ -102,8 +102,9 @@ static void draw_legend(struct svg *svg, double y, const struct report_series **
     static const struct svg_face face = { .size = 12, .most = 38 };
     char most[HUMAN_LEN];
     for (size_t i = 0; i < count; i++) {
-        const double x = LEFT + (double)(i % 3) * 280;
-        const double at = y + (double)(i / 3) * 20;
+        const size_t row = i / 3, column = i % 3;
+        const double x = LEFT + (double)column * 280;
+        const double at = y + (double)row * 20;
         svg_rect(svg, x, at - 9, 14, 4, svg_series_color(i));
         svg_textf(svg, x + 20, at, &face, "%s%s, most %s",
                   lines[i]->subject[0] ? "process " : "all of the run",
@@ -136,6 +137,7 @@ int plot_memory(struct svg *svg, const struct report *const *reports, size_t cou
     for (size_t i = n; i-- > 0;)
         draw_series(svg, &f, lines[i], svg_series_color(i), i == 0 ? 2.2 : 1.4);
     draw_legend(svg, f.bottom + 48, lines, n);
-    svg->height = f.bottom + 52 + (double)((n - 1) / 3) * 20;
+    const size_t last_row = (n - 1) / 3;
+    svg->height = f.bottom + 52 + (double)last_row * 20;
     return 0;
 }

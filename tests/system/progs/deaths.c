@@ -4,7 +4,7 @@
  *     deaths grow              a MiB every 4 ms in train › forward, a step each
  *     deaths hang              waits for ever in train › stuck, no steps
  *     deaths hang_steps        20 steps of 20 ms, then waits for ever in train › stuck
- *     deaths resume S          the same, but goes on after S seconds and ends well
+ *     deaths resume FILE       the same, but goes on once FILE is there and ends well
  *     deaths sleep             waits for ever without any zone
  *     deaths worker SIGNAL     a forked worker raises SIGNAL in load; then exit 1
  *     deaths worker_exit CODE  a forked worker ends with CODE; then exit 1
@@ -59,14 +59,14 @@ static void steps(void)
     }
 }
 
-static void stuck(long seconds)
+/* For ever, or until the file is there. */
+static void stuck(const char *file)
 {
     SONDE_ZONE("stuck", SONDE_SYNC) {
-        if (seconds)
-            nap(seconds * 1000);
-        else
-            for (;;)
-                (void)pause();
+        while (!file)
+            (void)pause();
+        while (access(file, F_OK) != 0)
+            nap(50);
     }
 }
 
@@ -173,9 +173,9 @@ int main(int argc, char **argv)
         if (strcmp(how, "hang_steps") == 0 || strcmp(how, "resume") == 0)
             steps();
         if (strncmp(how, "hang", 4) == 0)
-            stuck(0);
+            stuck(NULL);
         if (strcmp(how, "resume") == 0) {
-            stuck(atol(word));
+            stuck(word);
             steps();
             status = 0;
         }
