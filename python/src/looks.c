@@ -1,7 +1,7 @@
 /* looks.c: see looks.h.
  *
- * smaps_rollup walks the page tables: some 8 ms for a GiB, as much as fork() took to copy
- * them. So the looks in between are at least PAUSE times their cost apart and twice as
+ * smaps_rollup walks the page tables: 8 ms for 340 MiB that are shared, as much as fork()
+ * took to copy them. So only some workers look (workers.py), and the looks in between are at least PAUSE times their cost apart and twice as
  * late each time: three in the first seconds, ten in an hour.
  *
  * The calls are the kernel's own: through libc they would be counted as the program's

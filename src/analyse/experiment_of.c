@@ -127,25 +127,11 @@ static int put_metrics(const struct op_value *list, struct arena *arena,
     return finish_facts(&json, arena, e, FACT_METRIC);
 }
 
-static int *ranks_of_files(const struct report *r)
-{
-    const struct run *run = r->run;
-    int *ranks = calloc(run->file_count ? run->file_count : 1, sizeof *ranks);
-    for (size_t i = 0; ranks && i < run->file_count; i++) {
-        ranks[i] = -1;
-        for (size_t k = 0; k < r->process_count; k++)
-            if (strcmp(r->processes[k].file, run->files[i]) == 0)
-                ranks[i] = r->processes[k].rank;
-    }
-    return ranks;
-}
-
 static int put_series(const struct report *r, struct arena *arena, struct experiment *e)
 {
     struct metric_list *list = calloc(1, sizeof *list);
-    int *ranks = ranks_of_files(r);
     struct buf json = BUF_INIT;
-    int rc = list && ranks ? metric_list_read(r->run, ranks, list) : -ENOMEM;
+    int rc = list ? metric_list_read(r, list) : -ENOMEM;
     if (rc == 0)
         rc = metric_list_write(list, &json);
     if (rc == 0 && json.len > 2) { /* more than {} */
@@ -156,7 +142,6 @@ static int put_series(const struct report *r, struct arena *arena, struct experi
     if (list)
         metric_list_release(list);
     free(list);
-    free(ranks);
     buf_release(&json);
     return rc;
 }

@@ -135,7 +135,9 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
         .cores = cores,
         .step_ns = step,
         .compute_ns = fmax(step - mean_of(&l->fetch), 0),
-        .make_ns = own_make(l, cores, make, cpu),
+        /* Without workers all of next() is making, what is around it too. */
+        .make_ns = l->num_workers > 0 ? own_make(l, cores, make, cpu)
+                                      : fmax(make, mean_of(&l->fetch)),
         .make_cpu_ns = cpu,
         .transform_share = transform_of(l),
         .ship_ns = l->num_workers > 0 ? median_of_times(&l->pickle) : NAN,

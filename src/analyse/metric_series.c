@@ -286,15 +286,20 @@ int metric_list_add(struct metric_list *list, const struct trace *trace, int ran
 
 /* ---- All of them -------------------------------------------------------------------- */
 
-void metric_list_finish(struct metric_list *list)
+void metric_list_limit(struct metric_list *list, size_t points)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct metric_series *s = &list->items[i];
-        while (s->count >= METRIC_POINTS)
+        while (s->count >= points && s->count >= 4)
             thin(s);
         if (s->count && by_time(&s->points[s->count - 1], &s->last) < 0)
             (void)append(s, s->last);
     }
+}
+
+void metric_list_finish(struct metric_list *list)
+{
+    metric_list_limit(list, METRIC_POINTS);
 }
 
 /* Ranks first, the lowest before the others; then the oldest. */
@@ -321,15 +326,23 @@ static int add_file(const struct run *run, const struct place *place,
     return rc == -ENOMEM ? rc : 0;
 }
 
-int metric_list_read(const struct run *run, const int *ranks,
-                     struct metric_list *ret_list)
+static int rank_of(const struct report *r, const char *file)
 {
+    for (size_t i = 0; i < r->process_count; i++)
+        if (strcmp(r->processes[i].file, file) == 0)
+            return r->processes[i].rank;
+    return -1;
+}
+
+int metric_list_read(const struct report *report, struct metric_list *ret_list)
+{
+    const struct run *run = report->run;
     const size_t count = run->file_count;
     struct place *places = calloc(count ? count : 1, sizeof *places);
     int rc = places ? 0 : -ENOMEM;
     *ret_list = (struct metric_list){ 0 };
     for (size_t i = 0; rc == 0 && i < count; i++)
-        places[i] = (struct place){ ranks[i], i };
+        places[i] = (struct place){ rank_of(report, run->files[i]), i };
     if (rc == 0)
         qsort(places, count, sizeof *places, by_rank);
     for (size_t i = 0; rc == 0 && i < count; i++)

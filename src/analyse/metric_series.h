@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/report.h"
 #include "base/buf.h"
-#include "store/run.h"
 #include "trace/reader.h"
 
 enum { METRIC_POINTS = 10000, METRIC_SERIES = 128 };
@@ -52,13 +52,14 @@ struct metric_list {
     int rank; /* of the one that is being added */
 };
 
-/* All traces of the run, those of low ranks first. Those that cannot be read are passed
- * over. ranks[i] is that of run->files[i], −1 where it has none. */
-int metric_list_read(const struct run *run, const int *ranks,
-                     struct metric_list *ret_list);
+/* All traces of the report's run, those of low ranks first. Those that cannot be read are
+ * passed over. */
+int metric_list_read(const struct report *report, struct metric_list *ret_list);
 /* One more process, of this rank or −1; then finish. */
 int metric_list_add(struct metric_list *list, const struct trace *trace, int rank);
 void metric_list_finish(struct metric_list *list);
+/* At most so many points of each, chosen as above. */
+void metric_list_limit(struct metric_list *list, size_t points);
 void metric_list_release(struct metric_list *list);
 
 /* {"loss":[[step,value],…],…}; what is no number becomes null. */

@@ -243,6 +243,19 @@ static void add_syscalls(struct report *r)
                       : "up to the last look, a second apart");
 }
 
+static void add_shapes(struct report *r)
+{
+    const struct loader_report *l = &r->loaders;
+    if (l->rows.count)
+        add(r, "diagnosis.batch_rows", MODELLED,
+            "shapes of what the trained model gets and gives, in some of its calls",
+            "the batch or more: other first dimensions count as rows too");
+    if (l->cells > 0)
+        add(r, "diagnosis.padding_share", MEASURED,
+            "lengths given to pad_sequence; zeros of attention_mask, in some batches",
+            "exact for pad_sequence");
+}
+
 static void add_loaders(struct report *r)
 {
     const struct loader_report *l = &r->loaders;
@@ -263,6 +276,11 @@ static void add_loaders(struct report *r)
         "around each call in the list of a Compose; of samples below 30 µs in one batch "
         "of 32, totals scaled up by samples",
         "");
+    add(r, "loaders.copied_mb", MEASURED,
+        "forked workers 0 to 3 read their smaps_rollup before the first batch and when "
+        "they end: private pages beyond the growth of the resident set, at most their "
+        "faults",
+        "a page");
     add(r, "loaders.queued", MEASURED,
         "batches put by workers and not yet taken: the last may still be on its way",
         "");
@@ -368,6 +386,7 @@ int provenance_write(struct report *report)
     add_io(report);
     add_syscalls(report);
     add_loaders(report);
+    add_shapes(report);
     add_sampled(report);
     add_energy(report);
     report->provenance_count += python_provenance(

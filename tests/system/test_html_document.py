@@ -8,7 +8,7 @@ import random
 
 import pytest
 from html_test import LIMIT_BYTES, PYTHON, document, hostile_run, page_of, training
-from sonde_test import environment, run, sonde
+from sonde_test import environment, program, run, sonde
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +135,22 @@ def test_mistakes_are_told(folder, runs):
     assert two.returncode == 2 and "one RUN at a time" in two.stderr
     # Without -o it goes where a pipe wants it.
     assert sonde("report", runs[0].directory, "--format", "html").stdout.startswith("<!doctype html>")
+
+
+def test_the_course_of_metrics_is_on_the_page_with_its_peaks(folder):
+    places = [folder / f"course{steps}" for steps in (3000, 500)]
+    for place, steps in zip(places, (3000, 500)):
+        run(place, program("metric_course"), steps)
+    for part, steps in zip(document(page_of(folder, "courses", *places))["runs"], (3000, 500)):
+        courses = {c["name"]: list(zip(c["steps"], c["values"])) for c in part["courses"]}
+        loss = courses["loss"]
+        assert 100 < len(loss) <= 400 and not part["courses"][0]["partial"]
+        assert (steps // 3, 99) in loss and (steps // 2, -5) in loss and loss[-1][0] == steps
+        assert courses["queue"] == [(100 * i, i % 7) for i in range(1, steps // 100 + 1)]
+        assert courses["odd"] == [(steps, None)]  # NaN is no number, and no zero
+
+
+def test_who_tells_no_metrics_has_no_courses(folder):
+    sonde("run", "-q", "-o", folder / "plain", "--", "true")
+    (part,) = document(page_of(folder, "plain", folder / "plain"))["runs"]
+    assert part["courses"] == []

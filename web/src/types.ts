@@ -56,7 +56,7 @@ export interface Report {
   hardware: Record<string, unknown> | null;
   environment: Record<string, unknown> | null;
   summary: {
-    verdict: string | null; why: string | null; bound_by: string | null; next?: string | null; step_ms: Distribution; optimizer_steps: Num; steps_per_s: Num; samples_per_s: Num; flops_per_step?: Num; flops_per_s?: Num;
+    verdict: string | null; why: string | null; bound_by: string | null; next?: string | null; step_ms: Distribution; optimizer_steps: Num; steps_per_s: Num; samples_per_s: Num; flops?: Num; syscalls?: Num; flops_per_step?: Num; flops_per_s?: Num;
     data_wait_share: Num; gpu_busy_share: Num; cpu_percent_avg: Num; peak_rss_mb: Num; overhead_percent: Num; overhead_mb: Num;
     events: number; lost: number; lost_reason: string | null; clock_error_ns: Num; supervisor_cpu_s: Num;
   };
@@ -121,6 +121,8 @@ export interface Histogram { path: number[] | null; count: number; mean_ms: numb
 
 export type Site = [string, (string | null)?, string?, number?];
 
-export interface Run { report: Report; timeline: Timeline; flame: FlameTree[]; distributions: Histogram[]; sites: Site[] }
+export interface Course { name: string; partial: boolean; steps: number[]; values: Num[] }
+
+export interface Run { report: Report; timeline: Timeline; flame: FlameTree[]; distributions: Histogram[]; sites: Site[]; courses?: Course[] }
 
 export interface Document { schema: string; sonde: string; hidden: boolean; runs: Run[] }

@@ -40,6 +40,8 @@ static int put_run(struct json_writer *w, const struct report *report,
         rc = html_timeline(w, report, &sites);
     if (rc == 0)
         rc = html_flame(w, report, &sites);
+    if (rc == 0)
+        rc = html_courses(w, report);
     if (rc == 0) {
         html_distributions(w, report, &sites);
         site_names_put(w, &sites);

@@ -9,6 +9,7 @@
  *                     zones in full around the slowest and some typical steps
  *     flame           call trees: zones, Python, native code, allocations
  *     distributions   histograms of steps and of the longest operations
+ *     courses         the program's own metrics, step by step
  *
  * Everything is bounded, however long the run was; what was left out is counted.
  * docs/guide-html.md describes the document.

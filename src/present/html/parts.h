@@ -21,4 +21,7 @@ int html_flame(struct json_writer *w, const struct report *report,
 void html_distributions(struct json_writer *w, const struct report *report,
                         struct site_names *sites);
 
+/* courses.c */
+int html_courses(struct json_writer *w, const struct report *report);
+
 #endif

@@ -104,6 +104,9 @@ static void put_workers(struct flow *flow, const struct loader *l)
     }
     if (busy + idle > 0)
         flow_put(flow, "workers busy %s", human_percent(a, busy / (busy + idle)));
+    if (loader_copied_mb(l) >= 1)
+        flow_put(flow, "copied %.0f MiB of the main process's pages",
+                 loader_copied_mb(l));
     if (unheard)
         flow_put(flow, "%u worker%s left no word", unheard, unheard == 1 ? "" : "s");
 }

@@ -43,6 +43,7 @@ const metrics: [string, (r: Report) => Num, string, boolean | null][] = [
   ["memory, peak", (r) => r.summary.peak_rss_mb, "mb", true],
   ["FLOPs per step", (r) => r.summary.flops_per_step, "flop", null],
   ["FLOPs per second", (r) => r.summary.flops_per_s, "flop", false],
+  ["system calls", (r) => r.summary.syscalls, "", true],
   ["allocations", (r) => r.allocations?.count, "", null],
   ["energy", (r) => (typeof r.energy?.joules === "number" ? r.energy.joules : null), "J", true],
   ["duration", (r) => r.run.duration_s, "s", null],
@@ -57,7 +58,7 @@ function numbers(reports: Report[], hardware: boolean): HTMLElement {
     ...reports.slice(1).map((r, i) => ({ title: reports.length > 2 ? `${i + 2} against 1` : "Change", right: true, cell: ([, get, , less]: (typeof metrics)[0]) => {
       const a = get(reports[0]!), b = get(r);
       const d = f.difference(a, b);
-      const small = f.isKnown(a) && f.isKnown(b) && Math.abs(b - a) < 0.05 * Math.abs(a);
+      const small = f.isKnown(a) && f.isKnown(b) && Math.abs(b - a) <= 0.05 * Math.abs(a);
       const better = less === null || hardware || small || !f.isKnown(a) || !f.isKnown(b) ? "" : (b < a) === less ? "good" : "bad";
       return h("span", { class: better ? `chip ${better}` : "" }, d);
     } })),
@@ -103,6 +104,26 @@ function steps(runs: Run[]): HTMLElement | null {
   return section("Steps", "The same kind of picture for each run; mind the axes.", h("div", { class: "grid2" }, having.map(({ r, i, d }) => h("figure", { class: "panel" }, h("figcaption", null, h("b", null, label(r.report, i)), h("p", { class: "small" }, `median ${f.ms(d!.quantiles_ms[3])} · p99 ${f.ms(d!.quantiles_ms[6])}`)), histogram(d!, runColor(i))))));
 }
 
+// One picture a metric, a line for each run that told it. Runs have steps of their own:
+// lines share an axis, and a gap is bridged only within one line.
+function courseFigure(runs: Run[], metric: string, charts: Charts): HTMLElement {
+  const having = runs.map((r, i) => ({ i, r, c: (r.courses ?? []).find((c) => c.name === metric) })).filter((x) => x.c !== undefined);
+  const x = [...new Set(having.flatMap(({ c }) => c!.steps))].sort((a, b) => a - b);
+  const lines = having.map(({ i, r, c }) => {
+    const at = new Map(c!.steps.map((s, k) => [s, c!.values[k]!]));
+    return { label: label(r.report, i), color: runColor(i), values: x.map((s) => (at.has(s) ? at.get(s)! : undefined)) as (number | null)[], points: c!.steps.length < 3 };
+  });
+  const ends = having.map(({ i, c }) => `${i + 1}: ${f.value(c!.values[c!.values.length - 1], "")}`).join(" · ");
+  return h("figure", { class: "panel" }, h("figcaption", null, h("b", null, name(metric, "value")), h("span", { class: "small" }, `  last ${ends}${having.some(({ c }) => c!.partial) ? " · the beginning is missing" : ""}`)),
+    charts.add({ x, height: 160, zero: false, xLabel: "step", format: (n) => f.value(n, ""), formatX: (n) => f.digits(n), label: `${metric} by step, of each run`, legend: true, lines }));
+}
+
+function courses(runs: Run[], charts: Charts): HTMLElement | null {
+  const told = runs.map((r) => (r.courses ?? []).filter((c) => c.steps.length > 1 && !/@rank\d+$/.test(c.name)).map((c) => c.name));
+  const names = [...new Set(told.flat())].slice(0, 12);
+  return names.length === 0 ? null : section("Metrics by step", "As the program told them; thinned, but no peak is lost. Of ranks the lowest.", h("div", { class: "grid2" }, names.map((n) => courseFigure(runs, n, charts))));
+}
+
 export const compare: View = {
   id: "compare", title: "Comparison", group: "Summary",
   has: ({ doc }) => doc.runs.length > 1,
@@ -120,6 +141,8 @@ export const compare: View = {
     ])), section("Numbers", "One run each: a difference may be chance. sonde check measures it with an interval.", numbers(reports, hardware)), phases(reports));
     const s = steps(runs);
     if (s) into.append(s);
+    const m = courses(runs, charts);
+    if (m) into.append(m);
     into.append(operations(reports), h("p", { class: "small" }, "The flame graph compares two runs call path by call path: choose the other one there."));
     return () => charts.destroy();
   },
