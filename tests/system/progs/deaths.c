@@ -76,7 +76,7 @@ static int worker(const char *how, int number)
     const pid_t pid = fork();
     if (pid == 0) {
         SONDE_ZONE("load", SONDE_DATA_LOADING) {
-            nap(300);
+            nap(1000); /* the supervisor, which looks now and then, must have met it */
             if (strcmp(how, "worker") == 0)
                 (void)raise(number);
             if (strcmp(how, "worker_grow") == 0)
