@@ -51,7 +51,7 @@ static int read_args(struct chrome *c, enum json_token token)
     if (token != JSON_OBJECT)
         return jsonpull_skip(p, token) ? 0 : p->error;
     const unsigned outside = p->depth - 1;
-    while ((token = jsonpull_next(p)) == JSON_KEY) {
+    while (jsonpull_next(p) == JSON_KEY) {
         char key[WORD_LEN];
         copy(key, sizeof key, p->text, p->text_len);
         token = jsonpull_next(p);
@@ -186,14 +186,13 @@ static int read_event(struct chrome *c)
 {
     struct jsonpull *p = &c->p;
     const unsigned outside = p->depth - 1;
-    enum json_token token;
     struct fields *f = &c->f;
     f->ph = 0;
     f->name[0] = f->cat[0] = f->pid[0] = f->tid[0] = f->arg_name[0] = '\0';
     f->has_ts = f->has_dur = false;
     f->correlation = 0;
     f->value = NAN;
-    while ((token = jsonpull_next(p)) == JSON_KEY) {
+    while (jsonpull_next(p) == JSON_KEY) {
         char key[WORD_LEN];
         copy(key, sizeof key, p->text, p->text_len);
         const int rc = read_field(c, key, jsonpull_next(p));
