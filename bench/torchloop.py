@@ -17,6 +17,7 @@ LOOP = ROOT / "bench" / "torch_train.py"
 PAIRS, BLOCKS = (8, 2) if QUICK else (20, 5)
 PEER_PAIRS, PEER_BLOCKS = (1, 1) if QUICK else (2, 3)
 BAR = 1.02
+LEAST = 6  # pairs, for an interval of 95 % to exist
 SPREAD = 0.015  # the loop against itself should not move by more
 
 
@@ -66,7 +67,8 @@ def row(name: str, found: list[Pair]) -> Row:
     middle, *_ = interval([p.median for p in found])
     cpu, *_ = interval([p.cpu for p in found])
     around = statistics.median(p.around_s for p in found)
-    cells = [f"{ratio:.3f}", f"{low:.3f}–{high:.3f}", f"{middle:.3f}", f"{cpu:.3f}"]
+    between = f"{low:.3f}–{high:.3f}" if len(found) >= LEAST else ""
+    cells = [f"{ratio:.3f}", between, f"{middle:.3f}", f"{cpu:.3f}"]
     cells += [str(len(found)), f"{around:+.2f}"]
     data = {"ratio": ratio, "low": low, "high": high, "median": middle, "cpu": cpu}
     data |= {"around_s": around, "pairs": [vars(p) for p in found]}

@@ -243,6 +243,19 @@ static void add_syscalls(struct report *r)
                       : "up to the last look, a second apart");
 }
 
+static void add_shapes(struct report *r)
+{
+    const struct loader_report *l = &r->loaders;
+    if (l->rows.count)
+        add(r, "diagnosis.batch_rows", MODELLED,
+            "shapes of what the trained model gets and gives, in some of its calls",
+            "the batch or more: other first dimensions count as rows too");
+    if (l->cells > 0)
+        add(r, "diagnosis.padding_share", MEASURED,
+            "lengths given to pad_sequence; zeros of attention_mask, in some batches",
+            "exact for pad_sequence");
+}
+
 static void add_loaders(struct report *r)
 {
     const struct loader_report *l = &r->loaders;
@@ -373,6 +386,7 @@ int provenance_write(struct report *report)
     add_io(report);
     add_syscalls(report);
     add_loaders(report);
+    add_shapes(report);
     add_sampled(report);
     add_energy(report);
     report->provenance_count += python_provenance(

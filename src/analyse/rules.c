@@ -271,21 +271,38 @@ static struct finding *find(struct diagnosis *d, const char *id)
     return NULL;
 }
 
+/* Of the causes the one with most at stake; NULL without. */
+static struct finding *highest_cause(struct diagnosis *d, const struct finding *n)
+{
+    struct finding *best = NULL;
+    for (size_t k = 0; k < n->because_count; k++) {
+        struct finding *cause = find(d, n->because[k]);
+        if (cause && (!best || cause->stake > best->stake))
+            best = cause;
+    }
+    return best;
+}
+
+static void stand_behind(struct diagnosis *d, struct finding *n)
+{
+    struct finding *best = highest_cause(d, n);
+    if (best && !n->symptom)
+        best->score = fmax(best->score, fmin(n->stake, 1));
+    for (size_t k = 0; k < n->because_count; k++) {
+        const struct finding *cause = find(d, n->because[k]);
+        if (cause)
+            n->score = fmin(n->score, cause->score - BEHIND);
+    }
+}
+
 /* Behind the causes, and theirs: so many rounds that any chain has settled. The highest
- * cause takes what is at stake in what it explains: curing it cures that. */
+ * cause takes what is at stake in what it explains: curing it cures that. The others do
+ * not, or two causes of one thing could not be told apart. */
 static void rank(struct diagnosis *d)
 {
     for (size_t round = 0; round < 4; round++)
-        for (size_t i = 0; i < d->finding_count; i++) {
-            struct finding *n = &d->findings[i];
-            for (size_t k = 0; k < n->because_count; k++) {
-                struct finding *cause = find(d, n->because[k]);
-                if (cause && !n->symptom)
-                    cause->score = fmax(cause->score, fmin(n->stake, 1));
-                if (cause)
-                    n->score = fmin(n->score, cause->score - BEHIND);
-            }
-        }
+        for (size_t i = 0; i < d->finding_count; i++)
+            stand_behind(d, &d->findings[i]);
 }
 
 static int by_score(const void *a, const void *b)

@@ -465,8 +465,8 @@ static bool judge_padding(const struct rule_case *c, struct draft *d)
     if (!(padding >= c->t->padding))
         return false;
     const double compute = FACT_OF(c, FORWARD_SHARE) + FACT_OF(c, BACKWARD_SHARE);
-    /* Computing goes with what is in a batch; lengths of one bucket still differ. */
-    draft_time(c, d, padding * (isnan(compute) ? 0.5 : compute), 0.5, 0.9, 1);
+    /* Computing goes with what is in a batch; sorted by length, neighbours differ little. */
+    draft_time(c, d, padding * (isnan(compute) ? 0.5 : compute), 0.5, 0.95, 1);
     buf_printf(&d->text, "%.0f %% of the batches is padding.", 100 * padding);
     d->place = PLACE_OF(c, COLLATE);
     buf_puts(&d->advice,

@@ -206,6 +206,15 @@ static bool judge_checkpoint(const struct rule_case *c, struct draft *d)
     return true;
 }
 
+/* What the function that logs computes for it goes too. Where all of it is outside of
+ * phases, those say more exactly than samples of stacks how much it is. */
+static double logging_and_values(const struct rule_case *c, double share)
+{
+    const double other = FACT_OF(c, OTHER_SHARE);
+    const double all = fmax(share, FACT_OF(c, LOG_WHOLE_SHARE));
+    return other >= 0.8 * share ? fmin(all, fmax(other, share)) : all;
+}
+
 static bool judge_logging(const struct rule_case *c, struct draft *d)
 {
     const double log = FACT_OF(c, LOG_SHARE);
@@ -214,7 +223,7 @@ static bool judge_logging(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->logging))
         return false;
     d->stake = share;
-    d->gain = gain_of_seldom(fmax(share, FACT_OF(c, LOG_WHOLE_SHARE)));
+    d->gain = gain_of_seldom(logging_and_values(c, share));
     /* What is computed only to be logged goes with it; what was written is still on its
      * way to the disk while the next steps compute. */
     d->gain.high = fmax(d->gain.high, fmin(1.4 * share, 0.98));

@@ -19,6 +19,7 @@
 #include "cli/keep.h"
 #include "cli/leftovers.h"
 #include "cli/measured.h"
+#include "cli/measures.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/settings.h"
@@ -216,6 +217,13 @@ static bool all_finite(const double *values, uint64_t n)
     return true;
 }
 
+static void say_left_out(const char *name)
+{
+    const char *hint = measure_hint(name);
+    cli_error("%s could not be measured in every run and is left out%s%s", name,
+              hint[0] ? ": " : "", hint);
+}
+
 static int set_measured(struct setting *s, const char *name, int argc, char **argv,
                         const struct baseline_options *o)
 {
@@ -248,8 +256,7 @@ static int set_measured(struct setting *s, const char *name, int argc, char **ar
                 m.metrics[k].name, s->values[k], (size_t)o->runs
             };
         else
-            cli_error("%s could not be measured in every run and is left out",
-                      m.metrics[k].name);
+            say_left_out(m.metrics[k].name);
     if (!store_doc(s))
         return CLI_FAILED;
     printf("baseline '%s': %" PRIu64 " runs of %s\n", name, o->runs, shown[0]);

@@ -137,7 +137,7 @@ def test_in_a_long_run_some_calls_stand_for_all(tmp_path):
     done = run(tmp_path / "run", PYTHON, "-c", LONG, env=driver(tmp_path))
     report = done.report()
     phases = {p["phase"]: p for p in report["phases"]}
-    assert phases["forward"]["device_s"] == pytest.approx(12.0, rel=0.25)
+    assert phases["forward"]["device_s"] == pytest.approx(12.0, rel=0.3)
     assert phases["optimizer"]["device_s"] == pytest.approx(4.5, rel=0.05)
     said = next(p for p in report["provenance"] if "device_s" in json.dumps(p))
     timed, calls = map(int, re.search(r"on (\d+) of (\d+) calls", said["method"]).groups())

@@ -101,15 +101,14 @@ static inline bool count_free_in(struct heap_cell *c, struct heap_counter_row *r
     struct heap_thread_row *t = c->thread;
     const int64_t untold = t->untold - (int64_t)usable;
     t->untold = untold;
-    return !UNLIKELY(untold < -HEAP_UNTOLD) &&
-           !UNLIKELY(heap->filter[heap_filter_of(p)]);
+    return !UNLIKELY(untold < -HEAP_UNTOLD) && !UNLIKELY(heap_may_be_sampled(p));
 }
 
 static RARE void free_rare(struct heap_cell *c, const void *p)
 {
     if (c->thread->untold < -HEAP_UNTOLD)
         heap_tell(c);
-    if (heap->filter[heap_filter_of(p)])
+    if (heap_may_be_sampled(p))
         heap_forget(p);
 }
 
@@ -145,7 +144,7 @@ static void count_free_shared(struct heap_cell *c, const void *p, size_t usable)
     add(&c->row->frees, 1);
     add(&c->row->freed_bytes, usable);
     __atomic_fetch_sub(&heap->process->live, (int64_t)usable, __ATOMIC_RELAXED);
-    if (heap->filter[heap_filter_of(p)])
+    if (heap_may_be_sampled(p))
         heap_forget(p);
 }
 
@@ -300,7 +299,7 @@ EXPORTED void *realloc(void *p, size_t size)
         return NULL;
     const size_t old = heap_usable(p);
     struct heap_taken taken = { .is = false };
-    if (heap && UNLIKELY(heap->filter[heap_filter_of(p)]))
+    if (heap && UNLIKELY(heap_may_be_sampled(p)))
         heap_take(p, &taken); /* while the address is still ours */
     void *q = heap_real.realloc(p, size);
     if (q) {

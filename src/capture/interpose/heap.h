@@ -65,6 +65,7 @@ struct heap_cell {
     /* With every event only: */
     uint64_t event_at, event_end; /* addresses in the block of the file it fills */
     uint32_t event_block;         /* number + 1 */
+    /* Of stacks: */
     struct inside_walks *walks;
     struct {
         uint64_t key;
@@ -97,7 +98,8 @@ struct heap {
     uint32_t live_hash[2 * HEAP_MAX_LIVE];
     uint32_t live_free, live_used; /* a list of rows to use again, index + 1 */
     uint32_t live_next[HEAP_MAX_LIVE];
-    uint8_t filter[HEAP_FILTER]; /* how many sampled blocks have this hash */
+    uint8_t filter[HEAP_FILTER];     /* how many sampled blocks have this hash */
+    uint64_t any[HEAP_FILTER / 512]; /* a bit for eight of those: any at all? */
 };
 /* Nobody outside has these names: no detour by the table of addresses. */
 #pragma GCC visibility push(hidden)
@@ -178,9 +180,18 @@ void heap_event(struct heap_cell *cell, enum heap_event_kind kind, const void *p
 /* The row of a call path + 1, made if need be; 0: no room. */
 uint32_t heap_site(struct heap_cell *cell, const uint64_t *frames, unsigned depth,
                    uint32_t zone);
+/* … of the calling thread's stack now: quick for one that came by before. */
+uint32_t heap_site_now(struct heap_cell *cell);
 static inline uint32_t heap_filter_of(const void *p)
 {
     return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9E3779B97F4A7C15ULL >> 48);
+}
+/* Asked at every free: the bits are a kilobyte, which stays in the cache of a program that
+ * works on large tensors; the counts do not, and were most of what a free cost there. */
+static inline bool heap_may_be_sampled(const void *p)
+{
+    const uint32_t at = heap_filter_of(p);
+    return UNLIKELY(heap->any[at / 512] >> (at / 8 % 64) & 1) && heap->filter[at];
 }
 void heap_draw(struct heap_cell *cell);
 void heap_sample(struct heap_cell *cell, void *p, size_t size);

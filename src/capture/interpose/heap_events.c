@@ -107,41 +107,11 @@ void heap_events_ended(struct heap_cell *c)
     c->event_block = 0;
 }
 
-/* Zone and site in one word, as the answer to a stack met before. */
-static uint64_t answer_of(uint32_t zone, uint32_t site)
-{
-    return (uint64_t)zone << 32 | site;
-}
-
-static uint32_t site_now(struct heap_cell *c)
-{
-    uint64_t frames[HEAP_FRAMES];
-    unsigned depth;
-    if (inside_busy)
-        return 0;
-    if (!c->walks && (inside_sealed || !(c->walks = inside_wiped(sizeof *c->walks))))
-        return 0;
-    const uint32_t zone = inside_zone();
-    inside_busy = 1; /* a handler must not change the walks meanwhile */
-    struct inside_walk *walk = inside_stack_again(c->walks, frames, HEAP_FRAMES,
-                                                  &depth);
-    const uint64_t answer = walk ? walk->answer : 0, sp = walk ? walk->sp : 0;
-    inside_busy = 0;
-    if (!walk || (answer && answer >> 32 == zone))
-        return (uint32_t)answer;
-    if (depth == 0) /* known in another zone */
-        depth = inside_stack(frames, HEAP_FRAMES);
-    const uint32_t site = heap_site(c, frames, depth, zone);
-    if (walk->sp == sp) /* still ours: a handler's would be another */
-        walk->answer = answer_of(zone, site);
-    return site;
-}
-
 void heap_event(struct heap_cell *c, enum heap_event_kind kind, const void *p,
                 size_t size)
 {
     const uint32_t where = heap->events == 2 && kind == HEAP_EVENT_ALLOC
-                               ? site_now(c)
+                               ? heap_site_now(c)
                                : inside_zone();
     uint64_t at = reserve(c);
     if (UNLIKELY(at + ROW > c->event_end)) {

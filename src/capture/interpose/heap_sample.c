@@ -1,8 +1,8 @@
 /* heap_sample.c: call sites and sampled blocks. See trace/heap_rows.h for the estimates.
  *
  * A sampled block is kept in a row of the file until it is freed; a hash in private
- * memory finds the row by address, and a filter of one byte per hash value tells nearly
- * all frees that theirs is not one, without a lock.
+ * memory finds the row by address, and a filter of one byte per hash value, with a bit for
+ * each eight of them, tells nearly all frees that theirs is not one, without a lock.
  *
  * One lock for sites and blocks: it is taken once per sample and per freed sample,
  * some hundred nanoseconds in half a megabyte.
@@ -80,9 +80,10 @@ static void keep_frame(uint64_t address)
     __atomic_store_n(&row->address, address, __ATOMIC_RELEASE);
 }
 
-/* Under the lock. */
+/* Under the lock. *ret_new: its frames have not been looked up. */
 static struct heap_site_row *find_site(const uint64_t *frames, unsigned depth,
-                                       uint32_t zone, uint32_t *ret_index)
+                                       uint32_t zone, uint32_t *ret_index,
+                                       bool *ret_new)
 {
     const uint32_t mask = 2 * HEAP_MAX_SITES - 1;
     const uint64_t key = key_of(frames, depth, zone);
@@ -91,9 +92,11 @@ static struct heap_site_row *find_site(const uint64_t *frames, unsigned depth,
         struct heap_site_row *row = site_at(heap->site_hash[at] - 1);
         if (same_site(row, key, frames, depth, zone)) {
             *ret_index = heap->site_hash[at] - 1;
+            *ret_new = false;
             return row;
         }
     }
+    *ret_new = true;
     struct heap_site_row *row = tables_append(&heap->tables, HEAP_SITES, ret_index);
     if (!row)
         return NULL;
@@ -117,9 +120,11 @@ uint32_t heap_site(struct heap_cell *c, const uint64_t *frames, unsigned depth,
     uint32_t index = UINT32_MAX;
     if (!inside_lock(&heap->lock))
         return 0;
-    const bool found = find_site(frames, depth, zone, &index) != NULL;
+    bool is_new;
+    const bool found = find_site(frames, depth, zone, &index, &is_new) != NULL;
     inside_unlock(&heap->lock);
-    inside_modules(&heap->modules, frames, depth);
+    if (is_new || inside_modules_missed(&heap->modules))
+        inside_modules(&heap->modules, frames, depth);
     if (!found)
         return 0;
     c->sites[at].key = 0; /* a handler must not meet a wrong pair */
@@ -128,6 +133,36 @@ uint32_t heap_site(struct heap_cell *c, const uint64_t *frames, unsigned depth,
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     c->sites[at].key = key;
     return index + 1;
+}
+
+/* Zone and site in one word, as the answer to a stack met before. */
+static uint64_t answer_of(uint32_t zone, uint32_t site)
+{
+    return (uint64_t)zone << 32 | site;
+}
+
+uint32_t heap_site_now(struct heap_cell *c)
+{
+    uint64_t frames[HEAP_FRAMES];
+    unsigned depth;
+    if (inside_busy)
+        return 0;
+    const uint32_t zone = inside_zone();
+    if (!c->walks && (inside_sealed || !(c->walks = inside_wiped(sizeof *c->walks))))
+        return heap_site(c, frames, inside_stack(frames, HEAP_FRAMES), zone);
+    inside_busy = 1; /* a handler must not change the walks meanwhile */
+    struct inside_walk *walk = inside_stack_again(c->walks, frames, HEAP_FRAMES,
+                                                  &depth);
+    const uint64_t answer = walk ? walk->answer : 0, sp = walk ? walk->sp : 0;
+    inside_busy = 0;
+    if (!walk || (answer && answer >> 32 == zone))
+        return (uint32_t)answer;
+    if (depth == 0) /* known in another zone */
+        depth = inside_stack(frames, HEAP_FRAMES);
+    const uint32_t site = heap_site(c, frames, depth, zone);
+    if (walk->sp == sp) /* still ours: a handler's would be another */
+        walk->answer = answer_of(zone, site);
+    return site;
 }
 
 /* Who holds the memory at a new high: taken again when it is 2 % higher than last time,
@@ -199,11 +234,17 @@ static void unhash(uint32_t at)
     heap->live_hash[at] = 0;
 }
 
+/* Under the lock. Whoever frees a block came by its address after this. */
 static void filter_add(const void *p, int by)
 {
-    uint8_t *n = &heap->filter[heap_filter_of(p)];
+    const uint32_t at = heap_filter_of(p);
+    uint8_t *n = &heap->filter[at];
+    uint64_t *word = &heap->any[at / 512], eight;
+    const uint64_t bit = 1ULL << (at / 8 % 64);
     if (*n < UINT8_MAX) /* a full one stays: it costs time, never a block */
         __atomic_store_n(n, (uint8_t)(*n + by), __ATOMIC_RELAXED);
+    memcpy(&eight, &heap->filter[at & ~7u], sizeof eight);
+    __atomic_store_n(word, eight ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
 }
 
 static void drop_live(uint32_t at, uint32_t index, struct heap_live_row *row)
@@ -278,14 +319,14 @@ static void site_gains(struct heap_site_row *site, const struct heap_live_row *b
     site->live_bytes += block->weight * (double)block->size;
 }
 
-static void record(struct heap_live_row *block, const uint64_t *frames, unsigned depth,
-                   uint32_t zone)
+/* site: its row + 1, 0: there is no room for it. */
+static void record(struct heap_live_row *block, uint32_t site)
 {
     struct heap_process_row *p = heap->process;
-    struct heap_site_row *site = find_site(frames, depth, zone, &block->site);
+    block->site = site ? site - 1 : 0;
     const bool kept = site && keep_live(block);
     if (site)
-        site_gains(site, block, kept);
+        site_gains(site_at(block->site), block, kept);
     p->samples++;
     p->last_ticks = block->ticks;
     if (!kept)
@@ -299,9 +340,7 @@ __attribute__((noinline, cold)) void heap_sample(struct heap_cell *c, void *p,
     if (inside_busy)
         return; /* in a handler: the next allocation outside is taken instead */
     const int error = errno;
-    uint64_t frames[HEAP_FRAMES];
-    inside_busy = 1;
-    const unsigned depth = inside_stack(frames, HEAP_FRAMES);
+    const uint32_t site = heap_site_now(c);
     struct heap_live_row block = {
         .address = (uintptr_t)p,
         .thread = c->number,
@@ -310,12 +349,10 @@ __attribute__((noinline, cold)) void heap_sample(struct heap_cell *c, void *p,
         .ticks = ticks_now(),
         .step = inside_step(),
     };
-    inside_busy = 0;
     if (inside_lock(&heap->lock)) {
-        record(&block, frames, depth, inside_zone());
+        record(&block, site);
         heap_draw(c);
         inside_unlock(&heap->lock);
-        inside_modules(&heap->modules, frames, depth);
     }
     errno = error;
 }

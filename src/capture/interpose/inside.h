@@ -219,12 +219,19 @@ struct inside_modules {
     uint64_t looked_ms; /* when /proc/self/maps was last read, and how often */
     uint32_t looks;
     uint32_t lock;
+    bool missed; /* a frame was unknown while it was too early to look again */
     struct {
         uint64_t start, end;
     } known[INSIDE_MODULES];
 };
 void inside_modules(struct inside_modules *modules, const uint64_t *frames,
                     unsigned count);
+/* Looking a stack's frames up takes microseconds: once for each stack will do, and again
+ * while this says so. */
+static inline bool inside_modules_missed(const struct inside_modules *modules)
+{
+    return __atomic_load_n(&modules->missed, __ATOMIC_RELAXED);
+}
 /* Copies the lines of /proc/self/maps that have code, as many as fit; their length. */
 size_t inside_code_lines(char *ret_text, size_t size);
 /* The mapping that holds an address; tens of microseconds. */

@@ -208,11 +208,14 @@ void inside_modules(struct inside_modules *m, const uint64_t *frames, unsigned c
     unsigned i = 0;
     while (i < count && is_known(m, frames[i]))
         i++;
-    if (i == count || inside_sealed)
+    if ((i == count && !inside_modules_missed(m)) || inside_sealed)
         return;
     const uint64_t now = now_ms(); /* ticks_per_ns() would take a millisecond */
-    if (now - m->looked_ms < pause_ms(m) || !inside_lock(&m->lock))
+    if (now - m->looked_ms < pause_ms(m) || !inside_lock(&m->lock)) {
+        __atomic_store_n(&m->missed, true, __ATOMIC_RELAXED);
         return;
+    }
+    __atomic_store_n(&m->missed, false, __ATOMIC_RELAXED);
     m->looked_ms = now;
     m->looks++;
     struct refresh r = { .modules = m, .path = "" };

@@ -178,6 +178,21 @@ static void what_is_done_seldom_leaves_its_fiftieth(void **state)
     assert_near(gain_of(&c, "sync_stall").mid, 0.75 * 0.4 * 0.98, 1e-9);
 }
 
+/* Phases say that 55 % are outside of them: samples that say 60 % are not as exact. */
+static void logging_takes_its_values_with_it(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_LOG_SHARE, 0.5 }, { FACT_LOG_WHOLE_SHARE, 0.6 });
+    assert_near(gain_of(&c, "logging_stall").mid, 0.6 * 0.98, 1e-9);
+    c = TRIAL({ FACT_LOG_SHARE, 0.5 }, { FACT_LOG_WHOLE_SHARE, 0.6 },
+              { FACT_OTHER_SHARE, 0.55 });
+    assert_near(gain_of(&c, "logging_stall").mid, 0.55 * 0.98, 1e-9);
+    /* It logs inside of phases: they say nothing. */
+    c = TRIAL({ FACT_LOG_SHARE, 0.5 }, { FACT_LOG_WHOLE_SHARE, 0.6 },
+              { FACT_OTHER_SHARE, 0.1 });
+    assert_near(gain_of(&c, "logging_stall").mid, 0.6 * 0.98, 1e-9);
+}
+
 static void evaluation_and_checkpoints_keep_their_part(void **state)
 {
     (void)state;
@@ -260,6 +275,7 @@ int main(void)
         cmocka_unit_test(without_a_loader_nothing_is_predicted),
         cmocka_unit_test(without_a_quota_cpu_time_is_left),
         cmocka_unit_test(what_is_done_seldom_leaves_its_fiftieth),
+        cmocka_unit_test(logging_takes_its_values_with_it),
         cmocka_unit_test(evaluation_and_checkpoints_keep_their_part),
         cmocka_unit_test(floats_take_half_of_what_doubles_do),
         cmocka_unit_test(a_tuned_blas_is_as_much_faster_as_it_was_measured),

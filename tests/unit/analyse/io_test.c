@@ -233,6 +233,44 @@ static void paths_beyond_the_limit_are_one(void **state)
     assert_int_equal(report.io.total[IO_READ].calls, 3 * IO_MAX_FILES);
 }
 
+/* Several ranks train: one of them speaks, the one with most steps. */
+static void what_is_done_by_hand_is_that_of_the_process_with_most_steps(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct process p;
+        begin(&p, 10 + (uint32_t)i, 1, 100);
+        p.row->by_hand = (struct io_by_hand){ .counted = i != 3,
+                                              .steps = i * 10,
+                                              .opens = i * 100,
+                                              .open_ticks = i * 1000,
+                                              .looks = 7,
+                                              .look_ticks = 40,
+                                              .reads = 6,
+                                              .small_reads = 5 };
+        end(&p);
+    }
+    assert_int_equal(io_read(&report), 0);
+    const struct io_hand *h = &report.io.hand;
+    assert_true(h->known);
+    assert_int_equal(h->steps, 20);
+    assert_int_equal(h->opens, 200);
+    assert_near(h->open_ns, 1000, 1e-9);
+    assert_near(h->look_ns, 20, 1e-9);
+    assert_int_equal(h->small_reads, 5);
+}
+
+static void older_runs_do_not_know_what_is_done_by_hand(void **state)
+{
+    (void)state;
+    struct process p;
+    begin(&p, 10, 1, 100);
+    end(&p);
+    assert_int_equal(io_read(&report), 0);
+    assert_true(report.io.captured);
+    assert_false(report.io.hand.known);
+}
+
 /* Numbers no writer leaves: nothing may break, nothing is believed about places. */
 static void hostile_rows_do_no_harm(void **state)
 {
@@ -291,6 +329,8 @@ int main(void)
         TEST(what_a_killed_child_did_is_its_parents),
         TEST(secrets_in_paths_do_not_leave),
         TEST(paths_beyond_the_limit_are_one),
+        TEST(what_is_done_by_hand_is_that_of_the_process_with_most_steps),
+        TEST(older_runs_do_not_know_what_is_done_by_hand),
         TEST(hostile_rows_do_no_harm),
         TEST(buckets_are_right_to_their_word),
         TEST(sizes_fall_into_their_class),

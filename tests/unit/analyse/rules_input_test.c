@@ -189,6 +189,43 @@ static void where_workers_hide_a_slow_transform_they_come_first(void **state)
     first_is(&f, "preprocessing_bound", NULL);
 }
 
+/* Each has at stake what its cure saves: of files, the calls and as much again. */
+static void of_opens_and_slow_samples_the_one_that_takes_more_leads(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_INPUT_SHARE] = 0.7;
+    f.v[FACT_SAMPLE_TAIL] = 100;
+    f.v[FACT_SLOW_SAMPLE_SHARE] = 0.6;
+    f.v[FACT_OPEN_SHARE] = 0.2;
+    f.v[FACT_READ_SHARE] = 0.05;
+    f.v[FACT_OPENS_PER_STEP] = 16;
+    first_is(&f, "slow_samples", "metadata_bound");
+    f.v[FACT_OPEN_SHARE] = 0.4;
+    first_is(&f, "metadata_bound", "slow_samples");
+}
+
+static void looks_at_names_are_told_and_count_without_opens(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.9 }, { FACT_OPEN_SHARE, 0.8 },
+                           { FACT_READ_SHARE, 0.01 }, { FACT_OPENS_PER_STEP, 1 },
+                           { FACT_LOOKS_PER_STEP, 1.9 });
+    assert_null(judged(&c, "metadata_bound"));
+    c.f.v[FACT_LOOKS_PER_STEP] = 9600;
+    c.f.source[FACT_INPUT_SHARE] = "stacks, no loader";
+    const struct finding *found = judged(&c, "metadata_bound");
+    assert_non_null(found);
+    assert_non_null(strstr(found->description, "9600 looks at names"));
+    assert_non_null(strstr(found->recommendation, "list a folder once"));
+    bool told = false; /* where a number came from goes with it */
+    for (size_t i = 0; i < found->evidence_count; i++)
+        told |= strcmp(found->evidence[i].source, "stacks, no loader") == 0;
+    assert_true(told);
+    trial_release(&c);
+}
+
 static void the_gain_is_what_the_model_of_the_loader_says(void **state)
 {
     (void)state;
@@ -289,6 +326,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fires_at_its_limit_and_not_below),
         cmocka_unit_test(where_workers_hide_a_slow_transform_they_come_first),
+        cmocka_unit_test(of_opens_and_slow_samples_the_one_that_takes_more_leads),
+        cmocka_unit_test(looks_at_names_are_told_and_count_without_opens),
         cmocka_unit_test(the_gain_is_what_the_model_of_the_loader_says),
         cmocka_unit_test(the_reason_for_waiting_comes_before_the_waiting),
         cmocka_unit_test(a_symptom_alone_is_low_and_names_its_cause_otherwise),

@@ -315,6 +315,19 @@ static void a_card_below_seventy_percent_is_the_documents_limit(void **state)
     trial_release(&c);
 }
 
+/* A number that may be too large is said to be one. */
+static void a_batch_known_by_its_rows_says_so(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_OVERHEAD_SHARE, 0.8 }, { FACT_BATCH_SIZE, 2 });
+    assert_non_null(strstr(judged(&c, "batch_too_small")->description, "of 2 samples"));
+    c.f.v[FACT_BATCH_ROWS] = 2;
+    const struct finding *found = judged(&c, "batch_too_small");
+    assert_non_null(strstr(found->description, "at most 2 rows"));
+    assert_non_null(strstr(found->recommendation, "no loader tells"));
+    trial_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_healthy_run_gets_no_finding),
         cmocka_unit_test(a_rule_can_be_switched_off),
         cmocka_unit_test(severity_is_what_is_at_stake),
+        cmocka_unit_test(a_batch_known_by_its_rows_says_so),
         cmocka_unit_test(a_card_below_seventy_percent_is_the_documents_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
