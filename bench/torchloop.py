@@ -14,8 +14,8 @@ from places import QUICK, ROOT, SONDE, environment
 from tables import Row, Table
 
 LOOP = ROOT / "bench" / "torch_train.py"
-PAIRS, BLOCKS = (8, 2) if QUICK else (20, 5)
-PEER_PAIRS, PEER_BLOCKS = (1, 1) if QUICK else (2, 3)
+PAIRS, BLOCKS = (8, 2) if QUICK else (24, 3)
+PEER_PAIRS, PEER_BLOCKS = (1, 1) if QUICK else (2, 2)
 BAR = 1.02
 LEAST = 6  # pairs, for an interval of 95 % to exist
 SPREAD = 0.015  # the loop against itself should not move by more

@@ -300,12 +300,9 @@ static double private_growth(const struct report *r, uint32_t pid, double *ret_l
  * may be more, by what they allocate. */
 static void set_copied(const struct loader *l, struct facts *f)
 {
-    double own = 0;
-    const double copied = loader_copied_mb(l);
+    const double copied = loader_copied_mb(l), own = loader_private_mb(l);
     if (isnan(copied))
         return;
-    for (size_t i = 0; i < l->worker_count; i++)
-        own += isnan(l->workers[i].private_mb) ? 0 : l->workers[i].private_mb;
     f->v[FACT_WORKER_COPIED_MB] = copied;
     f->v[FACT_WORKER_GROWTH_MB] = fmax(f->v[FACT_WORKER_GROWTH_MB], copied);
     f->v[FACT_WORKER_PRIVATE_MB] = fmax(f->v[FACT_WORKER_PRIVATE_MB], own);

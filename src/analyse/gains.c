@@ -105,14 +105,30 @@ static void set_collate(const struct pipeline *p, struct facts *f)
 }
 
 /* What the interpreter does around a call goes with the call: some tenths of a
- * microsecond, which is nothing but for tens of thousands of them. */
+ * microsecond, which is nothing but for tens of thousands of them. Around reads of a few
+ * bytes it takes as long as they do (fact_of_calls). */
 static const double CALL_NS = 0.25e3;
 
 static double with_calls(const struct pipeline *p, const struct facts *f)
 {
     const double reads = f->v[FACT_READ_SHARE];
     const double around = f->v[FACT_READS_PER_STEP] * CALL_NS / p->make_ns;
-    return around > 0 ? fmin(reads + around, 1) : reads;
+    const double again = f->v[FACT_READ_KB] < 1 ? reads : 0;
+    return at_most(reads + fmax(around, again), 1);
+}
+
+/* What was measured not to be files has the sample's other calls already: the floor is
+ * what stays where nothing else did. */
+static void set_calls(const struct pipeline *p, struct facts *f, enum fact mid,
+                      double share)
+{
+    if (!(share > 0))
+        return;
+    struct left left = left_of(p, share, 0.4, 0);
+    const double least = floor_of_samples(f) / p->make_ns;
+    left.usual = fmin(fmax(left.usual, least), 1 - 0.5 * fmin(share, 1));
+    left.much = fmax(left.much, left.usual);
+    set_gain(p, f, mid, &left, false);
 }
 
 /* Few large files have no opens to speak of, and one read a sample; larger reads alone
@@ -120,16 +136,9 @@ static double with_calls(const struct pipeline *p, const struct facts *f)
 static void set_files(const struct pipeline *p, struct facts *f)
 {
     const double reads = with_calls(p, f);
-    const double both = fact_of_calls(f) + reads - fact_small_reads(f);
-    const double floor_ns = floor_of_samples(f);
-    if (both > 0) {
-        const struct left left = left_of(p, both, 0.4, floor_ns);
-        set_gain(p, f, FACT_OPENS_GAIN, &left, false);
-    }
-    if (reads > 0) {
-        const struct left left = left_of(p, reads, 0.4, floor_ns);
-        set_gain(p, f, FACT_READS_GAIN, &left, false);
-    }
+    const double large = f->v[FACT_READ_SHARE] - fact_small_reads(f);
+    set_calls(p, f, FACT_OPENS_GAIN, fmax(fact_of_calls(f) + large, reads));
+    set_calls(p, f, FACT_READS_GAIN, reads);
 }
 
 /* ---- Settings -------------------------------------------------------------------------------- */

@@ -36,6 +36,11 @@ void loader_add_looks(struct loader_worker *w, const struct loader_self_row *row
 }
 
 /* Only some look: the others do the same work. */
+static double of_all(const struct loader *l, double sum, size_t known)
+{
+    return known ? sum * (double)l->worker_count / (double)known : NAN;
+}
+
 double loader_copied_mb(const struct loader *l)
 {
     double sum = 0;
@@ -45,5 +50,17 @@ double loader_copied_mb(const struct loader *l)
             sum += l->workers[i].copied_mb;
             known++;
         }
-    return known ? sum * (double)l->worker_count / (double)known : NAN;
+    return of_all(l, sum, known);
+}
+
+double loader_private_mb(const struct loader *l)
+{
+    double sum = 0;
+    size_t known = 0;
+    for (size_t i = 0; i < l->worker_count; i++)
+        if (!isnan(l->workers[i].private_mb)) {
+            sum += l->workers[i].private_mb;
+            known++;
+        }
+    return of_all(l, sum, known);
 }

@@ -208,5 +208,7 @@ const struct loader *loaders_training(const struct loader_report *loaders);
 double loader_times_total_s(const struct loader_times *times);
 /* Pages of the parent that all workers copied, MiB; NaN: none of them looked. */
 double loader_copied_mb(const struct loader *loader);
+/* … and all that was their own when they looked last. */
+double loader_private_mb(const struct loader *loader);
 
 #endif

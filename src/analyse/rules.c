@@ -148,9 +148,15 @@ static void add_evidence(const struct facts *f, const enum fact *list,
  * was predicted to, and a twentieth of the step that nobody foresaw. */
 static struct gain bounded(struct gain g)
 {
-    const double least = 1 - 4 * (1 - g.mid) - 0.05;
+    const double stays = 1 - g.mid;
+    const double least = 1 - 4 * stays - 0.05;
+    if (isnan(g.mid))
+        return g;
     if (least > g.low && least < g.mid)
         g.low = least;
+    /* Run to run a step moves by some percent, whatever was cured. */
+    g.low = fmin(g.low, fmax(1 - 1.08 * stays, 0));
+    g.high = fmax(g.high, 1 - 0.92 * stays);
     return g;
 }
 

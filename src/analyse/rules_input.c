@@ -250,14 +250,26 @@ static double bytes_part(const struct rule_case *c)
     return part > 0 ? fmin(part, 0.5) : 0;
 }
 
+/* Where the program loads by hand, outside of phases, only its calls are known to be
+ * input: what it does around them takes about as long again, and is outside of phases. */
+static double around_by_hand(const struct rule_case *c)
+{
+    const double zones = FACT_OF(c, WAIT_SHARE) + FACT_OF(c, PREPROCESSING_SHARE) +
+                         FACT_OF(c, COLLATE_SHARE);
+    const double by_hand = FACT_OF(c, INPUT_SHARE) - zones;
+    const double rest = FACT_OF(c, OTHER_SHARE); /* what is input is out of it */
+    return by_hand > 0 && rest > 0 ? fmin(by_hand, rest) : 0;
+}
+
 /* Where nobody modelled a loader: calls that took `part` of the time to load become few
  * large ones. What the program does around each call goes with it, in half. */
 static void gain_of_calls(const struct rule_case *c, struct draft *d, double part)
 {
     const double input = input_share(c);
     const double gone = fmax(part - bytes_part(c), 0.5 * part);
-    d->gain = (struct gain){ 0.6 * input * gone, input * (gone + 0.5 * (1 - part)),
-                             input };
+    const double all = fmin(input + around_by_hand(c), 1);
+    const double mid = input * (gone + 0.5 * (1 - part)) + 0.9 * (all - input);
+    d->gain = (struct gain){ 0.6 * input * gone, fmin(mid, all), all };
 }
 
 static bool judge_metadata(const struct rule_case *c, struct draft *d)

@@ -1,5 +1,5 @@
 # truth: checkpoint_stall
-# about: the whole model and the optimizer's state are written after every fifth step
+# about: the whole model and the optimizer's state are written after every second step
 # also: logging_stall
 # cure: --every 1000
 # gain: run
@@ -13,7 +13,7 @@ import torch
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--every", type=int, default=5)
+    parser.add_argument("--every", type=int, default=2)
     args = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)

@@ -179,6 +179,7 @@ static void what_workers_copied_is_told_from_what_they_allocated(void **state)
     assert_near(l->workers[1].copied_mb, 20, 1e-9);
     assert_true(isnan(l->workers[2].copied_mb));
     assert_near(loader_copied_mb(l), 90, 1e-9);
+    assert_near(loader_private_mb(l), 375, 1e-9);
 }
 
 static void workers_that_did_not_look_copied_nobody_knows_what(void **state)
