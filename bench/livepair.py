@@ -213,6 +213,8 @@ class Course:
         """Median step of these windows."""
         begin, end = self.starts[windows.start], self.starts[windows.stop]
         since = [s for s in self.stamps if begin < s <= end]
+        if len(since) < 2:
+            raise RuntimeError("too few steps in its turns: a busy machine")
         return statistics.median(b - a for a, b in zip(since, since[1:]))
 
 
