@@ -26,7 +26,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WINDOW_S, WARM_S, START_S, END_S = 0.5, 1.0, 90.0, 90.0
+WINDOW_S, WARM_S, START_S, END_S = 0.5, 1.0, 90.0, 40.0
 MOST_STEPS = 100_000
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -213,6 +213,8 @@ class Course:
         """Median step of these windows."""
         begin, end = self.starts[windows.start], self.starts[windows.stop]
         since = [s for s in self.stamps if begin < s <= end]
+        if len(since) < 2:
+            raise RuntimeError("too few steps in its turns: a busy machine")
         return statistics.median(b - a for a, b in zip(since, since[1:]))
 
 
