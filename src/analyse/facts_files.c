@@ -29,8 +29,8 @@ static bool is_rest(const struct io_path *p)
 
 static bool is_data(const struct io_path *p)
 {
-    if (is_rest(p))
-        return true;
+    if (p->path[0] == '(') /* pipes, installed modules */
+        return is_rest(p);
     static const char *const system[] = { "/usr/", "/lib",  "/etc/", "/proc/",
                                           "/sys/", "/dev/", "/opt/" };
     static const char *const code[] = { ".py",  ".pyc",       ".so",

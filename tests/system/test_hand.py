@@ -51,6 +51,9 @@ def test_loading_by_hand_is_input_and_says_how_it_is_known(by_hand):
     # Stacks are samples of a short run on a machine with others on it.
     assert share["value"] == pytest.approx(truth["share"], abs=0.25)
     assert "no loader" in share["source"] or "I/O calls" in share["source"]
+    # What imports read is no data, and no advice is about it.
+    assert not [b for b in input_findings if "installed modules" in b["recommendation"]]
+    assert evidence(input_findings[0]).get("read_time_share", {"value": 0})["value"] < 1
 
 
 def test_calls_of_steps_are_counted_and_only_those(by_hand):
