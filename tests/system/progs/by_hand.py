@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-FILES, STEPS = 24, 60
+FILES, STEPS = 24, 400
 
 
 def batch(folder):
