@@ -151,7 +151,9 @@ void facts_of_native(struct report *r, struct facts *f)
                                ? fmin(f->v[FACT_IMPORT_CPU_S] * 1e9 / h->cpu_ns, 0.9)
                                : 0;
     const double fixed = fmax(s.interpreter + s.framework + s.allocator - imports, 0);
-    f->v[FACT_OVERHEAD_SHARE] = imports < 1 ? fixed / (1 - imports) : NAN;
+    /* A thread that spins until it is given work does none. */
+    const double working = 1 - imports - fmin(s.spin, 0.6);
+    f->v[FACT_OVERHEAD_SHARE] = working > 0.05 ? fmin(fixed / working, 1) : NAN;
     buf_puts(&b, s.blas_module);
     fact_place(r, f, PLACE_BLAS, &b);
     buf_release(&b);
