@@ -27,6 +27,8 @@ struct row {
     double phase_ns[SONDE_PHASE_COUNT];
     double checkpoint_ns, evaluation_ns;
     unsigned flags;
+    bool evaluated;    /* an evaluation ended, and nothing of training has begun */
+    double between_ns; /* outside of zones since then */
 };
 
 struct walk {
@@ -67,7 +69,24 @@ static void spend(struct row *row, int phase, double ns)
     } else {
         row->phase_ns[phase] += ns;
         row->wall_ns += ns;
+        if (phase == SONDE_OTHER && row->evaluated)
+            row->between_ns += ns;
     }
+}
+
+/* Models are asked batch by batch, and what is made of their answers (ranking, metrics) is
+ * in no zone. Between two answers it is evaluating. */
+static void join_evaluations(struct row *row, int phase)
+{
+    if (phase == SONDE_NO_PHASE)
+        return;
+    if (phase == SONDE_EVALUATION && row->evaluated) {
+        row->phase_ns[SONDE_OTHER] -= row->between_ns;
+        row->wall_ns -= row->between_ns;
+        row->evaluation_ns += row->between_ns;
+    }
+    row->evaluated = phase == SONDE_EVALUATION;
+    row->between_ns = 0;
 }
 
 static void add_row(struct row *sum, const struct row *row)
@@ -134,6 +153,7 @@ static void on_begin(struct walk *w, unsigned site)
         return;
     }
     const int phase = zone_phase(w, site);
+    join_evaluations(&w->now, phase);
     w->stack_site[w->depth] = site;
     w->stack_phase[w->depth++] = phase;
     if (phase == SONDE_CHECKPOINT)

@@ -20,7 +20,8 @@ FACT(EPOCH_SHARE, "epoch_change_share", "share", "zones, of the loop")
 FACT(EPOCHS, "epochs", "1", "zones")
 FACT(CHECKPOINT_SHARE, "checkpoint_share", "share", "zones, of the loop")
 FACT(CHECKPOINTS, "checkpoints", "1", "zones")
-FACT(EVALUATION_SHARE, "evaluation_share", "share", "zones, of the loop")
+FACT(EVALUATION_SHARE, "evaluation_share", "share",
+     "zones and what lies between them, of the loop")
 FACT(EVALUATIONS, "evaluations", "1", "zones")
 FACT(SLOW_STEP_SHARE, "slow_steps_share", "share",
      "zones, steps beyond twice the median")

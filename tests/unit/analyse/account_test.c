@@ -140,6 +140,29 @@ static void checkpoints_and_evaluations_are_no_part_of_their_step(void **state)
     assert_near(a.phases.share[SONDE_FORWARD], 0.6, 1e-9);
 }
 
+/* Ranking what the model answered is in no zone: between two answers it is evaluating;
+ * behind the last nobody knows, and before a training pass it is not. */
+static void what_lies_between_two_evaluations_is_evaluating(void **state)
+{
+    (void)state;
+    struct maker m;
+    start(&m, 40);
+    for (int i = 0; i < 40; i++) {
+        step(&m);
+        if (i % 20 != 19)
+            continue;
+        for (int batch = 0; batch < 3; batch++) {
+            zone(&m, m.evaluate, 10 * MS);
+            m.now += 30 * MS;
+        }
+    }
+    put(&m, TRACE_STEP, 0, STEP_END);
+    const struct step_account a = finish(&m, 1000 * MS);
+    check_sums(&a, 40 * 10e6 + 2 * 120e6);
+    assert_near(a.evaluation_ns, 2 * (3 * 10e6 + 2 * 30e6), 1);
+    assert_int_equal(a.evaluations, 2);
+}
+
 static void a_pause_and_the_step_behind_it_are_the_change_of_an_epoch(void **state)
 {
     (void)state;

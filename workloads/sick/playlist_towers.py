@@ -1,5 +1,5 @@
 # truth: evaluation_heavy
-# about: after every eight steps the whole catalogue is ranked for every held-out listener; that takes several times as long as the eight steps
+# about: after every eight steps the whole catalogue is ranked for every held-out listener; that takes longer than the eight steps
 # cure: --eval-every 100
 # gain: run
 # needs: torch
