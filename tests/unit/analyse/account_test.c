@@ -261,6 +261,8 @@ int main(void)
         cmocka_unit_test_teardown(slow_first_steps_are_warm_up, forget),
         cmocka_unit_test_teardown(checkpoints_and_evaluations_are_no_part_of_their_step,
                                   forget),
+        cmocka_unit_test_teardown(what_lies_between_two_evaluations_is_evaluating,
+                                  forget),
         cmocka_unit_test_teardown(
             a_pause_and_the_step_behind_it_are_the_change_of_an_epoch, forget),
         cmocka_unit_test_teardown(a_step_taken_back_is_none, forget),
