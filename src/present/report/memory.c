@@ -7,8 +7,17 @@
 
 enum { LEAKS_SHOWN = 3, SITES_SHOWN = 3, FULL_SITES = 20, NAME_WIDTH = 44 };
 
+/* What stands around a place: the label, a word, and two numbers with theirs. */
+enum { AROUND_PLACE = 10 + 5 + 33 };
+
+static size_t place_width(const struct page *page)
+{
+    const int room = page->width - AROUND_PLACE;
+    return room > NAME_WIDTH ? NAME_WIDTH : room < 12 ? 12 : (size_t)room;
+}
+
 /* "train.c:33 make_node", as much of it as is known. */
-static void put_place(struct buf *out, const struct alloc_place *p)
+static void put_place(struct buf *out, const struct alloc_place *p, size_t width)
 {
     struct buf raw = BUF_INIT;
     if (p->line)
@@ -20,7 +29,7 @@ static void put_place(struct buf *out, const struct alloc_place *p)
                    (unsigned long long)p->offset);
     else
         buf_printf(&raw, "(unknown place)");
-    clean_text(out, raw.data, NAME_WIDTH);
+    clean_text(out, raw.data, width);
     buf_release(&raw);
 }
 
@@ -46,10 +55,10 @@ static void put_leak(struct page *page, const struct alloc_site *s)
 {
     struct buf place = BUF_INIT;
     char live[HUMAN_LEN], rate[HUMAN_LEN];
-    put_place(&place, &s->at);
+    put_place(&place, &s->at, place_width(page));
     page_label(page, "");
     page_puts(page, RED, "leak ");
-    page_left(page, place.data, NAME_WIDTH);
+    page_left(page, place.data, place_width(page));
     page_printf(page, " %s live", human_bytes(live, s->live_bytes));
     if (isfinite(s->growth_per_step))
         page_printf(page, ", +%s a step", human_bytes(rate, s->growth_per_step));
@@ -63,10 +72,10 @@ static void put_site(struct page *page, const struct alloc_site *s)
 {
     struct buf place = BUF_INIT;
     char bytes[HUMAN_LEN], live[HUMAN_LEN];
-    put_place(&place, &s->at);
+    put_place(&place, &s->at, place_width(page));
     page_label(page, "");
     page_puts(page, PLAIN, "site ");
-    page_left(page, place.data, NAME_WIDTH);
+    page_left(page, place.data, place_width(page));
     page_printf(page, " about %s", human_bytes(bytes, s->bytes));
     if (s->live_bytes > 0)
         page_printf(page, ", %s live", human_bytes(live, s->live_bytes));
