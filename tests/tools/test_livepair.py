@@ -77,7 +77,8 @@ def test_more_work_is_seen_and_nobody_is_left(tmp_path, monkeypatch):
     program.write_text(PROGRAM)
     commands = [[sys.executable, program, 1], [sys.executable, program, 3]]
     pair = livepair.run_pair(commands, dict(os.environ), 2, 1)
-    assert 1.5 < pair.ratio < 6
+    # By the wall clock windows of 0.2 s are at the mercy of whoever else runs.
+    assert 1.5 < pair.median < 6
     assert 1.5 < pair.cpu < 6
     assert len(pair.blocks) == 2
     limit = time.monotonic() + 20
