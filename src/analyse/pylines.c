@@ -173,17 +173,26 @@ static const char *keep(struct report *r, const char *text)
     return copy ? copy : "";
 }
 
+/* The frame with most time; false when none has any. */
+static bool largest(const struct source *s, const double *ns, uint32_t *ret_best,
+                    struct pystack_frame_row *ret_frame)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < s->frame_count; i++)
+        if (ns[i] > ns[best])
+            best = i;
+    *ret_best = best;
+    return s->frame_count && ns[best] > 0 &&
+           tablefile_get(s->file, PYSTACKS_FRAMES, best, ret_frame, sizeof *ret_frame);
+}
+
 static void choose(struct source *s, const double *ns, struct py_place *ret_place)
 {
     struct pystack_frame_row f;
     struct pystack_code_row c;
-    uint32_t best = 0;
+    uint32_t best;
     *ret_place = (struct py_place){ .file = "", .function = "" };
-    for (uint32_t i = 0; i < s->frame_count; i++)
-        if (ns[i] > ns[best])
-            best = i;
-    if (!s->frame_count || !(ns[best] > 0) ||
-        !tablefile_get(s->file, PYSTACKS_FRAMES, best, &f, sizeof f) ||
+    if (!largest(s, ns, &best, &f) ||
         !tablefile_get(s->file, PYSTACKS_CODES, f.code, &c, sizeof c))
         return;
     ret_place->file = keep(s->r, tablefile_text(s->file, c.file));
@@ -193,19 +202,6 @@ static void choose(struct source *s, const double *ns, struct py_place *ret_plac
 }
 
 /* ---- The function that logs -------------------------------------------------------------- */
-
-static uint32_t code_of_largest(const struct source *s, const double *ns)
-{
-    struct pystack_frame_row f;
-    uint32_t best = 0;
-    for (uint32_t i = 0; i < s->frame_count; i++)
-        if (ns[i] > ns[best])
-            best = i;
-    return s->frame_count && ns[best] > 0 &&
-                   tablefile_get(s->file, PYSTACKS_FRAMES, best, &f, sizeof f)
-               ? f.code
-               : UINT32_MAX;
-}
 
 static bool is_on_stack(const struct source *s, uint32_t node, uint32_t code)
 {
@@ -225,13 +221,16 @@ static bool is_on_stack(const struct source *s, uint32_t node, uint32_t code)
 static void sum_log_function(struct source *s)
 {
     const struct py_profile *p = &s->r->python;
-    const uint32_t code = code_of_largest(s, s->by_line[PY_LOGGING]);
     const uint32_t count = tablefile_count(s->file, PYSTACKS_COUNTS);
     struct pystack_count_row row;
-    for (uint32_t i = 0; code != UINT32_MAX && i < count; i++)
+    struct pystack_frame_row f;
+    uint32_t best;
+    if (!largest(s, s->by_line[PY_LOGGING], &best, &f))
+        return;
+    for (uint32_t i = 0; i < count; i++)
         if (tablefile_get(s->file, PYSTACKS_COUNTS, i, &row, sizeof row) &&
             row.task < p->thread_count && p->threads[row.task].pid == p->main_pid &&
-            p->threads[row.task].tid == p->main_pid && is_on_stack(s, row.node, code))
+            p->threads[row.task].tid == p->main_pid && is_on_stack(s, row.node, f.code))
             s->out->log_function_ns += (double)row.wall_ns;
 }
 
