@@ -158,7 +158,8 @@ static bool judge_gil(const struct rule_case *c, struct draft *d)
 static void gain_without_collector(const struct rule_case *c, struct draft *d,
                                    double share)
 {
-    const double likely = fmax(share, fmin(FACT_OF(c, GC_LIKELY_SHARE), 0.99));
+    const double known = FACT_OF(c, GC_LIKELY_SHARE);
+    const double likely = fmax(share, known > 0.99 ? 0.99 : known);
     const double phases = 1 - FACT_OF(c, OTHER_SHARE);
     const double refill = 0.7 / FACT_OF(c, STEP_MS);
     double left = 0.85 * (1 - likely);

@@ -196,6 +196,32 @@ static void by_hand(struct training *t, struct facts *ret_facts)
     assert_int_equal(facts_read(t->report, ret_facts), 0);
 }
 
+/* Imports read more files than data sets, and are nobody's illness. */
+static void what_imports_read_is_no_data(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct facts f;
+    struct io_path paths[] = {
+        { .path = "(installed modules)", .io_class = IO_CLASS_FILE, .opens = 2000 },
+        { .path = "/data/a.bin", .io_class = IO_CLASS_FILE, .opens = 198 },
+    };
+    paths[0].side[0].calls = 4000;
+    paths[0].side[0].ns = 1e9;
+    paths[1].side[0].calls = 198;
+    paths[1].side[0].ns = 1e6;
+    open_run(&t);
+    t.report->io.captured = true;
+    t.report->io.paths = paths;
+    t.report->io.path_count = 2;
+    assert_int_equal(facts_read(t.report, &f), 0);
+    assert_near(f.v[FACT_OPENS_PER_STEP], 2, 1e-9);
+    assert_string_equal(f.place[PLACE_READ], "/data/a.bin");
+    t.report->io.paths = NULL;
+    t.report->io.path_count = 0;
+    training_free(&t);
+}
+
 static void calls_in_steps_are_input_where_there_is_no_loader(void **state)
 {
     (void)state;
@@ -289,6 +315,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_are_the_batch_where_no_loader_trains,
                                         fake_setup, fake_teardown),
         cmocka_unit_test_setup_teardown(padding_is_what_is_not_filled, fake_setup,
+                                        fake_teardown),
+        cmocka_unit_test_setup_teardown(what_imports_read_is_no_data, fake_setup,
                                         fake_teardown),
         cmocka_unit_test_setup_teardown(
             calls_in_steps_are_input_where_there_is_no_loader, fake_setup,

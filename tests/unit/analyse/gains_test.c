@@ -175,6 +175,25 @@ static void without_a_quota_cpu_time_is_left(void **state)
     assert_near(gain_of(&c, "cpu_throttled").mid, 0.1, 1e-9);
 }
 
+static void without_collections_the_phases_are_left(void **state)
+{
+    (void)state;
+    /* 5 of 100 ms are phases, and 0.7 ms of those filled the caches again. */
+    struct trial c = TRIAL({ FACT_GC_SHARE, 0.95 }, { FACT_OTHER_SHARE, 0.95 },
+                           { FACT_STEP_MS, 100 });
+    assert_near(gain_of(&c, "gc_pauses").mid, 1 - (0.05 - 0.007 + 0.005), 1e-9);
+    /* It ran inside the phases: all that is known is its own share. */
+    c = TRIAL({ FACT_GC_SHARE, 0.5 }, { FACT_OTHER_SHARE, 0.1 }, { FACT_STEP_MS, 100 });
+    assert_near(gain_of(&c, "gc_pauses").mid, 1 - 0.85 * 0.5, 1e-9);
+}
+
+static void a_function_that_mostly_logs_goes_whole(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_LOG_SHARE, 0.5 }, { FACT_LOG_WHOLE_SHARE, 0.7 });
+    assert_near(gain_of(&c, "logging_stall").mid, 0.7 * 0.98, 1e-9);
+}
+
 static void what_is_done_seldom_leaves_its_fiftieth(void **state)
 {
     (void)state;
@@ -296,6 +315,8 @@ int main(void)
         cmocka_unit_test(slow_samples_become_like_the_others),
         cmocka_unit_test(without_a_loader_nothing_is_predicted),
         cmocka_unit_test(without_a_quota_cpu_time_is_left),
+        cmocka_unit_test(without_collections_the_phases_are_left),
+        cmocka_unit_test(a_function_that_mostly_logs_goes_whole),
         cmocka_unit_test(what_is_done_seldom_leaves_its_fiftieth),
         cmocka_unit_test(logging_takes_its_values_with_it),
         cmocka_unit_test(evaluation_and_checkpoints_keep_their_part),
