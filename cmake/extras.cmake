@@ -72,6 +72,9 @@ function(add_small_programs folder where kind)
                               RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${where}
                               LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${where})
         apply_head(${target} ${source})
+        if(kind STREQUAL "EXECUTABLE")
+            fork_whole(${target})
+        endif()
     endforeach()
 endfunction()
 

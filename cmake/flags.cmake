@@ -39,3 +39,11 @@ if(SONDE_SANITIZE STREQUAL "thread" AND CMAKE_C_COMPILER_ID MATCHES Clang)
     # gcc defines it by itself; sonde.h then avoids assembler that TSan cannot see.
     add_compile_definitions(__SANITIZE_THREAD__=1)
 endif()
+
+# A test program under AddressSanitizer that forks beside threads: see tests/fork_whole.c.
+function(fork_whole target)
+    get_target_property(libs ${target} LINK_OPTIONS)
+    if(SONDE_SANITIZE MATCHES address AND NOT "-fno-sanitize=all" IN_LIST libs)
+        target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/fork_whole.c)
+    endif()
+endfunction()

@@ -51,6 +51,7 @@ function(add_unit_test source)
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/unit/${folder})
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/unit)
     target_link_libraries(${target} PRIVATE sonde_all PkgConfig::CMOCKA)
+    fork_whole(${target})
     add_test(NAME unit/${path} COMMAND ${target})
     set(labels unit)
     # Tests of damaged files have one thread and many rounds: TSan would only be slow.
