@@ -431,10 +431,20 @@ static void gain_of_fewer(const struct rule_case *c, struct draft *d, double los
                              fmin(fmax(fmax(1.5 * saved, saved + 0.1), start), 0.95) };
 }
 
+/* What a step would lose with half of them, or with as few as are best: where taking
+ * batches from other processes is the work, half of these are no better than all. */
+static double loss_with_fewer(const struct rule_case *c)
+{
+    const double half = FACT_OF(c, FEWER_WORKERS_LOSS);
+    const double gain = FACT_OF(c, WORKERS_GAIN);
+    const bool fewer = FACT_OF(c, WORKERS_BEST) < FACT_OF(c, WORKERS);
+    return fewer && -gain < half ? -gain : half;
+}
+
 static bool judge_too_many(const struct rule_case *c, struct draft *d)
 {
     const double workers = FACT_OF(c, WORKERS);
-    const double loss = FACT_OF(c, FEWER_WORKERS_LOSS);
+    const double loss = loss_with_fewer(c);
     /* Starting them again in every epoch is not a matter of how many they are. */
     const double again = FACT_OF(c, EPOCH_SHARE);
     const double of = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
