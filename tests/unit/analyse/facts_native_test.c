@@ -117,6 +117,30 @@ static void a_cache_is_told_from_a_leak_by_few_points_too(void **state)
     assert_near(g.late, 1, 1e-9);
 }
 
+/* 20 steps a second at first, 5 from the fourth second on: so does what it keeps. */
+static void a_program_that_others_slow_down_leaks_as_before(void **state)
+{
+    (void)state;
+    const double slows[] = { 600, 800, 1000, 1050, 1100, 1150, 1200 };
+    assert_true(growth_of(slows, 7).late < 0.3);
+    static struct series_point points[7];
+    const struct report_series s = {
+        .metric = "rss", .subject = "", .points = points, .point_count = 7
+    };
+    for (size_t i = 0; i < 7; i++)
+        points[i] = (struct series_point){ 2 + (double)i, slows[i], slows[i] };
+    double at_s = 2;
+    made.series.per_point = 1;
+    for (size_t i = 0; i < 64; i++) {
+        made.series.points[i].time_ns = (int64_t)(at_s * 1e9);
+        at_s += at_s < 4 ? 0.05 : 0.2;
+    }
+    made.series.count = 64;
+    assert_near(series_growth(&made, &s).late, 1, 0.1);
+    made.series.partial = true; /* then nobody knows */
+    assert_true(series_growth(&made, &s).late < 0.3);
+}
+
 /* The heap must have been highest at the end of the steps. */
 static double growth_with_peak_at(double peak_s)
 {
@@ -161,6 +185,7 @@ int main(void)
         cmocka_unit_test(the_allocator_has_several_names),
         cmocka_unit_test(a_few_points_in_a_row_are_growth),
         cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
+        cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
