@@ -6,7 +6,8 @@
 #include "analyse/report.h"
 #include "num/trend.h"
 
-enum { LEAST_POINTS = 6, POINTS_MAX = 256 };
+/* Of four points in a row every one must be above the one before to be sure of a slope. */
+enum { LEAST_POINTS = TREND_LEAST_N, FEW_POINTS = 6, POINTS_MAX = 256 };
 
 /* Without steps nobody says where the work begins; programs set up first. */
 double steady_from_s(const struct report *r)
@@ -76,9 +77,21 @@ static double quarter(const double *y, size_t n, size_t number)
     return median_of(part, count);
 }
 
+/* How much of the growth came late: the second half's over the first's. Few points have
+ * no quarters: there the halves' ends are compared. */
+static double late_over_early(const double *y, size_t n)
+{
+    const size_t half = (n - 1) / 2;
+    const bool few = n < FEW_POINTS;
+    const double first = few ? y[half] - y[0] : quarter(y, n, 1) - quarter(y, n, 0);
+    const double second = few ? y[n - 1] - y[n - 1 - half]
+                              : quarter(y, n, 3) - quarter(y, n, 2);
+    return first > 0 ? second / first : second > 0 ? INFINITY : NAN;
+}
+
 struct growth series_growth(const struct report *r, const struct report_series *s)
 {
-    struct growth g = { NAN, NAN, NAN, NAN };
+    struct growth g = { NAN, NAN, NAN, NAN, false };
     double x[POINTS_MAX], y[POINTS_MAX];
     struct trend t;
     size_t n = 0;
@@ -93,8 +106,7 @@ struct growth series_growth(const struct report *r, const struct report_series *
     g.per_s = t.slope;
     g.low_per_s = t.low;
     g.total = t.slope * (x[n - 1] - x[0]);
-    const double first = quarter(y, n, 1) - quarter(y, n, 0);
-    const double second = quarter(y, n, 3) - quarter(y, n, 2);
-    g.late = first > 0 ? second / first : second > 0 ? INFINITY : NAN;
+    g.late = late_over_early(y, n);
+    g.few = n < FEW_POINTS;
     return g;
 }

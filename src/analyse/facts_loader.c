@@ -478,6 +478,8 @@ void facts_of_loader(struct report *r, struct facts *f)
     if (l->batch_bytes.count)
         f->v[FACT_BATCH_MB] = l->batch_bytes.mean / MIB;
     if (l->num_workers > 0)
+        f->v[FACT_QUEUE_WAIT_SHARE] = mean_of(&l->wait) / f->v[FACT_STEP_MEAN_MS] / 1e6;
+    if (l->num_workers > 0)
         f->v[FACT_QUEUE_EMPTY_SHARE] = 1 - l->ready_share * (1 - late_share(r, l));
     set_samples(r, l, f);
     r->transforms_unknown = l->transform_count == 0;

@@ -8,6 +8,15 @@
 
 /* ---- allocation_churn -------------------------------------------------------------------- */
 
+/* Results of operators come and go in every step; how many of their pages the C library
+ * keeps is its affair, and a fault less than usual at stake. Blocks it never keeps, and
+ * time in the allocator itself, are the program's. */
+static bool is_usual_churn(const struct rule_case *c, double share)
+{
+    return share < c->t->churn_usual && !(FACT_OF(c, ALLOC_SHARE) >= c->t->allocator) &&
+           !(FACT_OF(c, HUGE_BLOCKS_SHARE) >= c->t->allocator);
+}
+
 static bool judge_churn(const struct rule_case *c, struct draft *d)
 {
     const double allocator = FACT_OF(c, ALLOC_SHARE);
@@ -17,6 +26,7 @@ static bool judge_churn(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->allocator) || FACT_OF(c, TURNOVER) < c->t->turnover)
         return false;
     d->stake = share;
+    d->always_low = is_usual_churn(c, share);
     /* Fresh pages are cold ones too: the code that fills them gains with it. */
     const double most = fmin(fmax(share, (isnan(allocator) ? 0 : allocator) +
                                              FACT_OF(c, FAULT_KERNEL_SHARE)),
@@ -81,7 +91,10 @@ static bool judge_leak(const struct rule_case *c, struct draft *d)
     const double much = sites ? FACT_OF(c, LEAK_MB) : FACT_OF(c, GROWTH_MB);
     const double rate = FACT_OF(c, GROWTH_MB_PER_MIN);
     d->stake = leak_stake(isnan(rate) ? much / (FACT_OF(c, RUN_S) / 60) : rate, room);
-    const bool fragments = !sites && FACT_OF(c, FRAGMENTATION) >= 2;
+    /* At their end programs let go of everything: live blocks then say nothing of what
+     * was kept until then. */
+    const bool fragments = !sites && FACT_OF(c, FRAGMENTATION) >= 2 &&
+                           !(FACT_OF(c, LIVE_PEAK_MB) >= 0.5 * much);
     buf_printf(&d->text, "Memory grew by %.0f MiB and went on growing", much);
     if (rate > 0)
         buf_printf(&d->text, ", %.3g MiB a minute", rate);
@@ -194,7 +207,8 @@ const struct rule rules_memory[] = {
     { "memory_leak", "MEMORY LEAK", RULES_MEMORY, .judge = judge_leak,
       .needs = { FACT_GROWTH_MB },
       .shows = { FACT_LEAK_MB, FACT_LEAK_KB_PER_STEP, FACT_GROWTH_MB_PER_MIN,
-                 FACT_GROWTH_LATE, FACT_LIVE_MB, FACT_RSS_MB, FACT_MEMORY_LIMIT_MB },
+                 FACT_GROWTH_LATE, FACT_LIVE_MB, FACT_LIVE_PEAK_MB, FACT_RSS_MB,
+                 FACT_MEMORY_LIMIT_MB },
       .yields_to = { "worker_memory_growth", "fd_leak" } },
     { "memory_pressure", "MEMORY NEARLY FULL", RULES_MEMORY, true,
       .judge = judge_pressure, .needs = { FACT_MEMORY_SHARE },

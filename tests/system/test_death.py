@@ -425,6 +425,19 @@ def test_a_fault_without_supervisor_has_its_stack(tmp_path):
     assert "KILLED by SIGSEGV at address 0x10 in " in verdict(answer)
 
 
+def test_a_worker_that_nobody_met_is_named_by_its_last_words(tmp_path):
+    """It lives for less than the supervisor looks away."""
+    done, answer = die(tmp_path / "run", "early_worker")
+    if not list((tmp_path / "run").glob("crash-*.fault")):
+        pytest.skip("without the preload library nobody writes it down")
+    worker = int(done.stdout.split()[1])
+    end, death = answer["run"]["exit"], answer["run"]["death"]
+    assert (end["code"], end["cause"]) == (1, "worker_died")
+    assert death["pid"] == worker
+    assert death["stack"][0].startswith(("fault at deaths.c:", "fault in deaths", "deaths+0x"))
+    assert f"{worker} " in verdict(answer) and "was killed by SIGSEGV" in verdict(answer)
+
+
 def test_a_worker_s_fault_without_supervisor_is_a_hint(tmp_path):
     child, answer = end_without_supervisor(tmp_path / "run", "orphan_worker")
     assert answer["run"]["exit"] == {"code": None, "signal": None, "cause": "unknown"}
