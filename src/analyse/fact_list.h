@@ -23,6 +23,10 @@ FACT(CHECKPOINTS, "checkpoints", "1", "zones")
 FACT(EVALUATION_SHARE, "evaluation_share", "share",
      "zones and what lies between them, of the loop")
 FACT(EVALUATIONS, "evaluations", "1", "zones")
+FACT(CHECKPOINT_BESIDE, "beside_checkpoints_share", "share",
+     "zones, of the loop: steps with one against steps without")
+FACT(EVALUATION_BESIDE, "beside_evaluations_share", "share",
+     "zones, of the loop: steps with one against steps without")
 FACT(SLOW_STEP_SHARE, "slow_steps_share", "share",
      "zones, steps beyond twice the median")
 FACT(SLOW_STEPS, "slow_steps", "1", "zones")
