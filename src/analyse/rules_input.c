@@ -441,6 +441,15 @@ static double loss_with_fewer(const struct rule_case *c)
     return fewer && -gain < half ? -gain : half;
 }
 
+/* Share of a step. As many of them as cores is what people are told to take: there only
+ * what is sure counts. */
+static double lost_to_workers(const struct rule_case *c)
+{
+    const bool many = !(FACT_OF(c, WORKERS) <= FACT_OF(c, CORES));
+    return fmax(-FACT_OF(c, FEWER_WORKERS_LOSS),
+                many ? FACT_OF(c, WORKERS_GAIN) : FACT_OF(c, WORKERS_GAIN_LOW));
+}
+
 static bool judge_too_many(const struct rule_case *c, struct draft *d)
 {
     const double workers = FACT_OF(c, WORKERS);
@@ -455,9 +464,8 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     const double best = FACT_OF(c, WORKERS_BEST);
     if (!(workers >= 2) || !(loss <= c->t->worker_excess) || !(best < workers))
         return false;
-    /* Idle workers cost nothing worth a word; starting, feeding or housing them may. What
-     * half as many would save is nothing where each batch has to be shipped by any. */
-    const double steps = fmax(-loss, FACT_OF(c, WORKERS_GAIN));
+    /* Idle workers cost nothing worth a word; starting, feeding or housing them may. */
+    const double steps = lost_to_workers(c);
     const double besides = fmax(isnan(start) ? 0 : start, memory >= 0.1 ? memory : 0);
     const double at_stake = fmax(steps, besides);
     if (!(at_stake >= c->t->epoch_stall))

@@ -105,10 +105,17 @@ static void shipping_by_any_worker_at_all_may_be_too_many(void **state)
     (void)state;
     struct trial c = TRIAL({ FACT_WORKERS, 8 }, { FACT_WORKERS_BEST, 0 },
                            { FACT_FEWER_WORKERS_LOSS, 0 }, { FACT_WORKERS_GAIN, 0.05 },
+                           { FACT_WORKERS_GAIN_LOW, 0 }, { FACT_CORES, 7 },
                            { FACT_INPUT_SHARE, 0.37 }, { FACT_QUEUE_EMPTY_SHARE, 0 });
     assert_string_equal(first(&c), "too_many_workers");
     c.f.v[FACT_WORKERS_GAIN] = 0.049;
     assert_null(judged(&c, "too_many_workers"));
+    /* A core for each: what may be is not enough. */
+    c.f.v[FACT_CORES] = 8;
+    c.f.v[FACT_WORKERS_GAIN] = 0.2;
+    assert_null(judged(&c, "too_many_workers"));
+    c.f.v[FACT_WORKERS_GAIN_LOW] = 0.05;
+    assert_int_equal(judged(&c, "too_many_workers")->severity, SEVERITY_LOW);
     trial_release(&c);
 }
 
