@@ -177,6 +177,30 @@ static void few_points_count_when_the_heap_agrees(void **state)
     assert_near(growth_with_peak_at(5.9), 0, 0);
 }
 
+static void what_imports_allocate_is_no_steps(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct run run;
+    struct alloc_zone zones[] = { { "backward", 400, 200 << 20, 0, 0 },
+                                  { "import torch", 1000000, 100 << 20, 0, 0 },
+                                  { "", 100, 0, 0, 0 } };
+    memset(&made, 0, sizeof made);
+    memset(&run, 0, sizeof run);
+    made.run = &run;
+    made.account = (struct step_account){ .known = true, .steps = 100 };
+    made.allocations = (struct allocations){ .known = true,
+                                             .count = 1000500,
+                                             .bytes = 300 << 20,
+                                             .zones = zones,
+                                             .zone_count = 3 };
+    facts_init(&f);
+    facts_of_memory(&made, &f);
+    arena_release(&made.arena);
+    assert_near(f.v[FACT_ALLOCS_PER_STEP], 5, 1e-9);
+    assert_near(f.v[FACT_ALLOC_MB_PER_STEP], 2, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +210,7 @@ int main(void)
         cmocka_unit_test(a_few_points_in_a_row_are_growth),
         cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
         cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
+        cmocka_unit_test(what_imports_allocate_is_no_steps),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
