@@ -1,4 +1,3 @@
-// timeout: 180
 /* lanes_threads_test.c: threads come and go; their events stay, all of them, in as many
  * lanes as ever ran at once. */
 #include <pthread.h>
