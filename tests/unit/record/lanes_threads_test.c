@@ -1,4 +1,3 @@
-// timeout: 180
 /* lanes_threads_test.c: threads come and go; their events stay, all of them, in as many
  * lanes as ever ran at once. */
 #include <pthread.h>
@@ -285,10 +284,12 @@ static void a_site_is_on_from_its_first_use_for_every_thread(void **state)
 
 /* ---- Reading meanwhile ------------------------------------------------------------ */
 
+/* A writer waits 4 s for readers, then drops events: a read must not take nearly as long,
+ * on a busy machine either (of 256 MiB it did). */
 #ifdef SONDE_SANITIZED
-enum { WRITERS = 2, READS = 10, TRACE_MIB = 32 };
+enum { WRITERS = 2, READS = 10, TRACE_MIB = 16 };
 #else
-enum { WRITERS = 2, READS = 40, TRACE_MIB = 256 };
+enum { WRITERS = 2, READS = 30, TRACE_MIB = 48 };
 #endif
 static unsigned enough, begun;
 static uint64_t written[WRITERS];
@@ -360,7 +361,12 @@ static void read_while_it_runs(bool outside)
     }
     assert_true(good);
     recorded_read(&live_run);
-    assert_int_equal(trace_info(live_run.trace)->lost, 0);
+    const struct trace_info *info = trace_info(live_run.trace);
+    if (info->lost)
+        print_message("lost for reasons %#x; %llu waits, %.0f ms, %llu self-folds\n",
+                      info->lost_reason, (unsigned long long)info->waits,
+                      info->wait_ns / 1e6, (unsigned long long)info->self_folds);
+    assert_int_equal(info->lost, 0);
     assert_int_equal(recorded_zones(&live_run, "live"), all);
     recorded_stop(&live_run);
     assert_int_equal(recorded_zones(&live_run, "live"), all);
