@@ -207,12 +207,42 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
     p->compute_cpu_ns = compute_cpu(r, l, p);
 }
 
+/* A loop that loads by itself is a loader without workers. */
+static void fill_by_hand(const struct report *r, struct pipeline *p)
+{
+    const double step = r->account.mean_ns;
+    const double make = r->hand_share * step;
+    *p = (struct pipeline){
+        .known = make > 0 && r->run->meta.cores > 0,
+        .by_hand = true,
+        .prefetch = 2,
+        .cores = r->run->meta.cores,
+        .step_ns = step,
+        .compute_ns = step - make,
+        .compute_cpu_ns = NAN,
+        .make_ns = make,
+        .make_cpu_ns = NAN,
+        .ship_ns = NAN,
+        .receive_ns = NAN,
+        .receive_idle_ns = NAN,
+        .batch_mb = NAN,
+        .foreign_cores = foreign_cores(r),
+    };
+}
+
 void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
 {
     const struct loader *l = training(&report->loaders);
     *ret_pipeline = (struct pipeline){ .known = false };
     if (l)
         fill_pipeline(report, l, ret_pipeline);
+    else if (report->hand_share > 0)
+        fill_by_hand(report, ret_pipeline);
+    /* Without a list of transforms: all that is neither a call for files nor collating. */
+    if (!l || l->transform_count == 0)
+        ret_pipeline->transform_share = report->transform_of_load > 0
+                                            ? report->transform_of_load
+                                            : NAN;
 }
 
 /* ---- Samples ------------------------------------------------------------------------- */

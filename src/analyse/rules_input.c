@@ -485,12 +485,25 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
 
 /* ---- epoch_boundary_stall ----------------------------------------------------------------- */
 
-/* All that passes there goes, but for a batch that has to be made. */
+/* What the first batch of an epoch takes from workers that are there already: all of them
+ * begin at once, and each sends its batch from a second thread while it makes what is
+ * ahead of it, so that the first comes when that is made. 2.2 ms are the indices on their
+ * way, waking up and taking it; NaN unknown. */
+static double first_batch_ms(const struct rule_case *c)
+{
+    const double cpu = FACT_OF(c, BATCH_CPU_MS);
+    const double make = isnan(cpu) ? FACT_OF(c, BATCH_MS) : cpu;
+    const double ahead = FACT_OF(c, PREFETCH) >= 1 ? FACT_OF(c, PREFETCH) : 2;
+    const double turns = FACT_OF(c, WORKERS) / FACT_OF(c, CORES);
+    return make * ahead * (turns > 1 ? turns : 1) + 2.2;
+}
+
+/* All that passes there goes, but for that batch. */
 static void gain_of_kept_workers(const struct rule_case *c, struct draft *d,
                                  double share)
 {
-    const double batch = FACT_OF(c, BATCH_MS) * FACT_OF(c, EPOCHS) / 1e3 /
-                         FACT_OF(c, RUN_S);
+    const double loop = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
+    const double batch = first_batch_ms(c) * (FACT_OF(c, EPOCHS) - 1) / 1e3 / loop;
     const double mid = fmax(share - (batch > 0 ? batch : 0), 0.85 * share);
     d->gain = (struct gain){ 0.7 * share, mid, fmin(1.1 * share, 0.98) };
 }

@@ -70,7 +70,7 @@ static double compute_beside(const struct pipeline *p, const struct settings *s,
 }
 
 /* While a batch is made or waited for, the step's code and weights leave the caches, and
- * the step begins cold. With a program of its own that steps a small model with and without
+ * the step begins cold. In a program that steps a small model with and without other
  * work in between (one thread, CPU time) a step took 0.1 to 0.2 ms more after 1 ms, 0.3
  * after 10 and 0.5 to 0.6 after 30, for 10 or 50 operators alike; steps of 5 and 15 ms
  * showed none of it. Short ones are mostly such misses: no more than a third. */
