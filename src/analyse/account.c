@@ -21,14 +21,17 @@ static const double WARMUP_RATIO = 1.25;
 static const double WARMUP_DEVIATIONS = 5;
 
 enum { AT_EPOCH = 1, AT_CHECKPOINT = 2, AT_EVALUATION = 4 };
+static const unsigned extra_flags[EXTRAS] = {
+    [EXTRA_CHECKPOINT] = AT_CHECKPOINT, [EXTRA_EVALUATION] = AT_EVALUATION
+};
 
 struct row {
     double wall_ns; /* without checkpoints and evaluations */
     double phase_ns[SONDE_PHASE_COUNT];
     double checkpoint_ns, evaluation_ns;
-    unsigned flags;
-    bool evaluated;    /* an evaluation ended, and nothing of training has begun */
-    double between_ns; /* outside of zones since then */
+    unsigned flags, before; /* before: of the step before it */
+    bool evaluated;         /* an evaluation ended, and nothing of training has begun */
+    double between_ns;      /* outside of zones since then */
 };
 
 struct walk {
@@ -117,6 +120,23 @@ static void take_extras(struct walk *w, const struct row *row)
     w->a->evaluations += (row->flags & AT_EVALUATION) != 0;
 }
 
+/* A steady one, to its kind. With both extras it tells nothing of either. */
+static void classify(struct step_account *a, const struct row *row)
+{
+    const unsigned any = AT_CHECKPOINT | AT_EVALUATION;
+    struct step_class *to = !((row->flags | row->before) & any) ? &a->plain : NULL;
+    for (int i = 0; i < EXTRAS; i++) {
+        if ((row->flags & any) == extra_flags[i])
+            to = &a->with[i];
+        else if (!(row->flags & any) && (row->before & any) == extra_flags[i])
+            to = &a->behind[i];
+    }
+    if (to) {
+        to->count++;
+        to->wall_ns += row->wall_ns;
+    }
+}
+
 static void end_step(struct walk *w)
 {
     const struct row *row = &w->now;
@@ -131,6 +151,7 @@ static void end_step(struct walk *w)
         w->later_epochs++;
     } else {
         add_row(&w->later, row);
+        classify(w->a, row);
         w->later_count++;
     }
 }
@@ -209,9 +230,11 @@ static void on_step(struct walk *w, unsigned kind)
      * to start. */
     const int phase = current_phase(w);
     const bool resumes = kind == STEP_NEXT && w->stepped && !w->in_step;
+    const unsigned before = w->now.flags;
     w->now = (struct row){ .flags = (phase == SONDE_CHECKPOINT ? AT_CHECKPOINT : 0) |
                                     (phase == SONDE_EVALUATION ? AT_EVALUATION : 0) |
-                                    (resumes ? AT_EPOCH : 0) };
+                                    (resumes ? AT_EPOCH : 0),
+                           .before = before };
     w->in_step = kind == STEP_NEXT;
     w->stepped |= w->in_step;
 }
@@ -332,6 +355,7 @@ static void sum_up(struct walk *w)
             add_epoch_steps(a, row->wall_ns, 1);
         } else {
             add_row(&steady, row);
+            classify(a, row);
             a->steady++;
         }
     }
@@ -376,6 +400,29 @@ static void close_account(struct walk *w, int64_t to_ns)
 double account_loop_ns(const struct step_account *a)
 {
     return a->known ? a->wall_ns - a->startup_ns - a->end_ns : NAN;
+}
+
+/* Fewer steps say little about the usual one. */
+enum { LEAST_PLAIN = 8 };
+
+static double beyond(const struct step_class *some, double usual_ns)
+{
+    return some->wall_ns - (double)some->count * usual_ns;
+}
+
+double account_beside_ns(const struct step_account *a, enum account_extra extra)
+{
+    const struct step_class *with = &a->with[extra], *behind = &a->behind[extra];
+    if (with->count == 0)
+        return 0;
+    if (a->plain.count >= LEAST_PLAIN) {
+        const double usual_ns = a->plain.wall_ns / (double)a->plain.count;
+        return beyond(with, usual_ns) + beyond(behind, usual_ns);
+    }
+    /* Every second step: those behind are the usual ones. */
+    return behind->count >= LEAST_PLAIN
+               ? beyond(with, behind->wall_ns / (double)behind->count)
+               : NAN;
 }
 
 int account_read(const struct trace *trace, int64_t from_ns, int64_t to_ns,

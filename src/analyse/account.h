@@ -24,6 +24,15 @@
 
 enum { ACCOUNT_CHANGES = 8 };
 
+/* What is done now and then. */
+enum account_extra { EXTRA_CHECKPOINT, EXTRA_EVALUATION, EXTRAS };
+
+/* Steady steps of one kind, checkpoints and evaluations themselves apart. */
+struct step_class {
+    uint64_t count;
+    double wall_ns;
+};
+
 struct step_account {
     bool known;     /* there were steps on the timeline */
     bool partial;   /* older ones are no longer there: parts are of the rest */
@@ -45,6 +54,9 @@ struct step_account {
     double median_ns, mean_ns, mad_ns, p95_ns, p99_ns; /* of steady steps; NaN */
     double slow_ns; /* beyond twice the median, of all steady steps together */
     uint64_t slow;  /* how many of them */
+    /* Steps with none of the extras and not behind one, steps with one, and the steps
+     * directly behind those. */
+    struct step_class plain, with[EXTRAS], behind[EXTRAS];
     /* How step time moved from the beginning of the steady steps to their end. */
     bool drift_known;
     double drift, drift_low, drift_high;    /* as a share of the median */
@@ -58,6 +70,11 @@ int account_read(const struct trace *trace, int64_t from_ns, int64_t to_ns,
 /* From the first step to the last: the run without its start and its end, which grow less
  * the longer it runs. NaN without steps. */
 double account_loop_ns(const struct step_account *account);
+/* Of steady steps: what those with a checkpoint (an evaluation), and those behind them,
+ * take longer than the others. It goes with it: files that are synced behind
+ * torch.save(), metrics made of a model's answers, caches that are filled again. NaN:
+ * there are no others to compare with; 0 where there was none. */
+double account_beside_ns(const struct step_account *account, enum account_extra extra);
 /* Drift and jumps of the series behind the warm-up. */
 int account_trend(struct step_account *account, const struct step_series *series);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyse/facts.h"
+#include "analyse/habits.h"
 #include "analyse/parts.h"
 #include "analyse/thresholds.h"
 #include "analyse/whatif.h"
@@ -72,18 +73,24 @@ static int put_why(struct report *r, const struct finding *f)
     return rc;
 }
 
+static void put_gain(struct buf *b, const struct report *r, const struct finding *f)
+{
+    const double low = 1 - f->gain.high, high = 1 - f->gain.low;
+    const double ms = r->account.median_ns / 1e6, s = r->account.wall_ns / 1e9;
+    buf_printf(b, ". Predicted: %.0f–%.0f %% less time", 100 * f->gain.low,
+               100 * f->gain.high);
+    if (f->gain_of_run && s > 0)
+        buf_printf(b, " for the run (%.3g → %.3g–%.3g s)", s, s * low, s * high);
+    else if (!f->gain_of_run && ms > 0)
+        buf_printf(b, " per step (%.3g → %.3g–%.3g ms)", ms, ms * low, ms * high);
+}
+
 static int put_next(struct report *r, const struct finding *f)
 {
     struct buf b = BUF_INIT;
     buf_puts(&b, f->recommendation);
-    if (f->gain.mid >= 0.01) {
-        const double ms = r->account.median_ns / 1e6;
-        buf_printf(&b, ". Predicted: %.0f–%.0f %% less time", 100 * f->gain.low,
-                   100 * f->gain.high);
-        if (ms > 0)
-            buf_printf(&b, " per step (%.3g → %.3g–%.3g ms)", ms,
-                       ms * (1 - f->gain.high), ms * (1 - f->gain.low));
-    }
+    if (f->gain.mid >= 0.01)
+        put_gain(&b, r, f);
     const int rc = set_text(r, &r->next, &b);
     buf_release(&b);
     return rc;
@@ -124,22 +131,77 @@ int diagnosis_write(struct report *r)
     return report_diagnose(r, &t);
 }
 
+/* ---- What if ---------------------------------------------------------------------------- */
+
+/* Of the loop around the loader, and with it. */
+static int forecast_loop(struct report *r, const struct pipeline *p,
+                         struct report_forecast *one, char error[WHATIF_ERROR_LEN])
+{
+    struct facts *facts = arena_alloc(&r->arena, sizeof *facts);
+    struct habits habits;
+    int rc = facts ? facts_read(r, facts) : -ENOMEM;
+    if (rc < 0)
+        return rc;
+    habits_of(r, facts, &habits);
+    const struct settings *s = &one->settings;
+    const bool loader = s->loader || !habits_asked(s);
+    if (loader) {
+        struct settings with = *s;
+        with.compute_less_ns = habits_log_less_ns(&habits, s);
+        one->forecast = whatif_predict(p, &with);
+    }
+    rc = habits_predict(&habits, s, loader ? &one->forecast : NULL, p->step_ns,
+                        &one->loop, error);
+    if (rc < 0)
+        return rc;
+    one->loop_now_ns = habits.loop_ns;
+    one->step_mean_ns = habits.step_ns;
+    return 0;
+}
+
+static int forecast(struct report *r, const struct pipeline *p,
+                    struct report_forecast *one, char error[WHATIF_ERROR_LEN])
+{
+    static const struct habits_forecast unknown = { NAN, NAN, NAN, NAN, NAN, NAN };
+    const bool loop = habits_asked(&one->settings);
+    one->loader_known = p->known;
+    one->loop = unknown;
+    one->loop_now_ns = one->step_mean_ns = NAN;
+    if (one->settings.loader && !p->known)
+        return SONDE_E_NOTFOUND;
+    const int rc = forecast_loop(r, p, one, error);
+    if (rc < 0 && (loop || rc != -EINVAL))
+        return rc;
+    if (one->settings.loader || !loop) {
+        if (rc < 0) /* a loader without steps: its batches are all there is */
+            one->forecast = whatif_predict(p, &one->settings);
+        one->now_ns = p->step_ns;
+        return 0;
+    }
+    one->now_ns = one->step_mean_ns;
+    one->forecast = (struct forecast){ one->loop.step_ns, one->loop.step_low_ns,
+                                       one->loop.step_high_ns, NAN, LIMIT_COMPUTE };
+    return 0;
+}
+
 int report_what_if(struct report *r, const char *text, char ret_error[WHATIF_ERROR_LEN])
 {
     struct pipeline p;
     pipeline_of(r, &p);
     struct settings settings = whatif_now(&p);
-    const int rc = whatif_parse(text, &settings, ret_error);
+    int rc = whatif_parse(text, &settings, ret_error);
     if (rc < 0)
         return rc;
-    if (!p.known)
+    if (!p.known && !habits_asked(&settings))
         return SONDE_E_NOTFOUND;
     struct report_forecast *one = arena_alloc(&r->arena, sizeof *one);
     const char *copy = arena_strdup(&r->arena, text);
     if (!one || !copy)
         return -ENOMEM;
-    *one = (struct report_forecast){ copy, settings, whatif_predict(&p, &settings),
-                                     p.step_ns, NULL };
+    *one = (struct report_forecast){ .text = copy, .settings = settings };
+    rc = forecast(r, &p, one, ret_error);
+    if (rc < 0)
+        return rc;
     struct report_forecast **end = &r->forecasts;
     while (*end)
         end = &(*end)->next;

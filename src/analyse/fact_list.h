@@ -23,6 +23,10 @@ FACT(CHECKPOINTS, "checkpoints", "1", "zones")
 FACT(EVALUATION_SHARE, "evaluation_share", "share",
      "zones and what lies between them, of the loop")
 FACT(EVALUATIONS, "evaluations", "1", "zones")
+FACT(CHECKPOINT_BESIDE, "beside_checkpoints_share", "share",
+     "zones, of the loop: steps with one against steps without")
+FACT(EVALUATION_BESIDE, "beside_evaluations_share", "share",
+     "zones, of the loop: steps with one against steps without")
 FACT(SLOW_STEP_SHARE, "slow_steps_share", "share",
      "zones, steps beyond twice the median")
 FACT(SLOW_STEPS, "slow_steps", "1", "zones")
@@ -134,6 +138,8 @@ FACT(FRAGMENTATION, "rss_over_live_heap", "1", "allocations and monitors")
 FACT(WORKER_GROWTH_MB, "worker_private_growth", "MiB", "monitors, all workers")
 FACT(WORKER_COPIED_MB, "worker_pages_copied", "MiB",
      "workers: smaps_rollup at their first batch and their end; of those that looked")
+FACT(DATASET_OBJECTS, "large_containers_of_objects", "1",
+     "loader, attributes of the data set")
 FACT(WORKER_PRIVATE_MB, "worker_private", "MiB", "monitors, all workers at the end")
 FACT(SWAP_MB, "swap", "MiB", "monitors")
 FACT(MAJOR_FAULTS, "page_faults_major", "1/s", "monitors")

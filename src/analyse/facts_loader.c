@@ -376,6 +376,7 @@ static void set_copied(const struct loader *l, struct facts *f)
     if (isnan(copied))
         return;
     f->v[FACT_WORKER_COPIED_MB] = copied;
+    f->v[FACT_DATASET_OBJECTS] = l->objects[0] != '\0';
     f->v[FACT_WORKER_GROWTH_MB] = fmax(f->v[FACT_WORKER_GROWTH_MB], copied);
     f->v[FACT_WORKER_PRIVATE_MB] = fmax(f->v[FACT_WORKER_PRIVATE_MB], own);
 }

@@ -112,6 +112,19 @@ static void set_leaks(struct report *r, struct facts *f)
         put_alloc_place(r, f, PLACE_LEAK, worst);
 }
 
+/* Imports allocate a million blocks before the first step: no step does. */
+static void set_per_step(const struct allocations *a, double steps, struct facts *f)
+{
+    double count = (double)a->count, bytes = (double)a->bytes;
+    for (size_t i = 0; i < a->zone_count; i++)
+        if (strncmp(a->zones[i].name, "import ", 7) == 0) {
+            count -= (double)a->zones[i].count;
+            bytes -= (double)a->zones[i].bytes;
+        }
+    f->v[FACT_ALLOCS_PER_STEP] = fmax(count, 0) / steps;
+    f->v[FACT_ALLOC_MB_PER_STEP] = fmax(bytes, 0) / MIB / steps;
+}
+
 static void set_allocations(struct report *r, struct facts *f)
 {
     const struct allocations *a = &r->allocations;
@@ -124,10 +137,8 @@ static void set_allocations(struct report *r, struct facts *f)
         f->v[FACT_LIVE_PEAK_MB] = (double)a->peak_bytes / MIB;
     if (a->live_bytes > 0)
         f->v[FACT_FRAGMENTATION] = f->v[FACT_RSS_MB] / f->v[FACT_LIVE_MB];
-    if (steps > 0) {
-        f->v[FACT_ALLOCS_PER_STEP] = (double)a->count / steps;
-        f->v[FACT_ALLOC_MB_PER_STEP] = (double)a->bytes / MIB / steps;
-    }
+    if (steps > 0)
+        set_per_step(a, steps, f);
     const struct alloc_site *most = NULL;
     for (size_t i = 0; i < a->site_count; i++)
         if (!most || a->sites[i].bytes > most->bytes)

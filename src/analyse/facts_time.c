@@ -46,6 +46,8 @@ static void set_parts(struct facts *f, const struct step_account *a)
     f->v[FACT_CHECKPOINTS] = (double)a->checkpoints;
     f->v[FACT_EVALUATION_SHARE] = a->evaluation_ns / loop;
     f->v[FACT_EVALUATIONS] = (double)a->evaluations;
+    f->v[FACT_CHECKPOINT_BESIDE] = account_beside_ns(a, EXTRA_CHECKPOINT) / loop;
+    f->v[FACT_EVALUATION_BESIDE] = account_beside_ns(a, EXTRA_EVALUATION) / loop;
     if (!a->partial) {
         const double startup = a->startup_ns - a->startup_work_ns;
         f->v[FACT_STARTUP_S] = startup / 1e9;

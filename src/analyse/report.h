@@ -22,6 +22,7 @@
 #include "analyse/hangs.h"
 #include "analyse/energy.h"
 #include "analyse/findings.h"
+#include "analyse/habits.h"
 #include "analyse/operations.h"
 #include "analyse/phases.h"
 #include "analyse/pylayer.h"
@@ -98,6 +99,10 @@ struct report_forecast {
     struct settings settings;
     struct forecast forecast;
     double now_ns; /* a step as it was */
+    /* From the first step to the last; step_mean_ns: the mean steady one as it was. */
+    struct habits_forecast loop;
+    double loop_now_ns, step_mean_ns; /* NaN: no steps were recorded */
+    bool loader_known;
     struct report_forecast *next;
 };
 

@@ -217,6 +217,7 @@ static void add_finding(struct engine *e, const struct rule *rule,
         .description = keep(e, &draft->text),
         .recommendation = keep(e, &draft->advice),
         .place = draft->place,
+        .gain_of_run = rule->of_run,
         .gain = widened(e->c->f, bounded(within_all(draft->gain))),
         .past_error = NAN,
     };

@@ -461,6 +461,15 @@ static double loss_with_fewer(const struct rule_case *c)
     return fewer && -gain < half ? -gain : half;
 }
 
+/* Share of a step. As many of them as cores is what people are told to take: there only
+ * what is sure counts. */
+static double lost_to_workers(const struct rule_case *c)
+{
+    const bool many = !(FACT_OF(c, WORKERS) <= FACT_OF(c, CORES));
+    return fmax(-FACT_OF(c, FEWER_WORKERS_LOSS),
+                many ? FACT_OF(c, WORKERS_GAIN) : FACT_OF(c, WORKERS_GAIN_LOW));
+}
+
 static bool judge_too_many(const struct rule_case *c, struct draft *d)
 {
     const double workers = FACT_OF(c, WORKERS);
@@ -475,14 +484,13 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     const double best = FACT_OF(c, WORKERS_BEST);
     if (!(workers >= 2) || !(loss <= c->t->worker_excess) || !(best < workers))
         return false;
-    /* Idle workers cost nothing worth a word; starting, feeding or housing them may. What
-     * half as many would save is nothing where each batch has to be shipped by any. */
-    const double steps = fmax(-loss, FACT_OF(c, WORKERS_GAIN));
-    const double at_stake = fmax(fmax(steps, isnan(start) ? 0 : start),
-                                 memory >= 0.1 ? memory : 0);
+    /* Idle workers cost nothing worth a word; starting, feeding or housing them may. */
+    const double steps = lost_to_workers(c);
+    const double besides = fmax(isnan(start) ? 0 : start, memory >= 0.1 ? memory : 0);
+    const double at_stake = fmax(steps, besides);
     if (!(at_stake >= c->t->epoch_stall))
         return false;
-    d->stake = fmin(at_stake, 1);
+    d->stake = fmin(fmax(rule_of_run(c, steps), besides), 1);
     gain_of_fewer(c, d, loss, start);
     buf_printf(&d->text, "%.0f workers; %.0f would be as fast", workers, best);
     if (start > 0.02)
@@ -620,7 +628,7 @@ const struct rule rules_input[] = {
       .needs = { FACT_WORKERS, FACT_FEWER_WORKERS_LOSS, FACT_WORKERS_BEST },
       .shows = { FACT_CORES, FACT_WORKER_START_S, FACT_WORKER_PRIVATE_MB, FACT_BATCH_MB,
                  FACT_STEP_MS } },
-    { "epoch_boundary_stall", "STALLS BETWEEN EPOCHS", RULES_INPUT,
+    { "epoch_boundary_stall", "STALLS BETWEEN EPOCHS", RULES_INPUT, .of_run = true,
       .judge = judge_epoch, .needs = { FACT_EPOCH_SHARE, FACT_EPOCHS },
       .shows = { FACT_WORKERS, FACT_PERSISTENT, FACT_WORKER_START_S },
       .yields_to = { "too_many_workers" } },

@@ -135,12 +135,21 @@ static bool judge_pressure(const struct rule_case *c, struct draft *d)
 
 /* ---- worker_memory_growth ------------------------------------------------------------------- */
 
+/* How much a worker may get of its own and nobody should care. */
+static double usual_growth_mb(const struct rule_case *c)
+{
+    const bool copies = FACT_OF(c, WORKER_COPIED_MB) >=
+                        0.5 * FACT_OF(c, WORKER_GROWTH_MB);
+    return copies && FACT_OF(c, DATASET_OBJECTS) == 0 ? c->t->worker_growth_own_mb
+                                                      : c->t->worker_growth_each_mb;
+}
+
 static bool judge_workers(const struct rule_case *c, struct draft *d)
 {
     const double growth = FACT_OF(c, WORKER_GROWTH_MB);
     const double limit = FACT_OF(c, MEMORY_LIMIT_MB);
     const bool much = growth >= c->t->worker_growth_mb &&
-                      !(growth / FACT_OF(c, WORKERS) < c->t->worker_growth_each_mb);
+                      !(growth / FACT_OF(c, WORKERS) < usual_growth_mb(c));
     if (!much && !(growth >= c->t->worker_growth * limit))
         return false;
     const double of_limit = growth / limit;

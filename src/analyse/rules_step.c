@@ -1,4 +1,5 @@
 /* rules_step.c: rules about the step itself and what stands between steps. */
+#include "analyse/habits.h"
 #include "analyse/rules.h"
 
 static bool judge_optimizer(const struct rule_case *c, struct draft *d)
@@ -81,26 +82,15 @@ static bool judge_launch(const struct rule_case *c, struct draft *d)
 /* A batch that is large enough for most models. */
 static const double COMMON_BATCH = 64;
 
-/* What every step pays, however many samples it has: all but arithmetic and samples. The
- * gain is of the time for the same samples.
- *
- * Arithmetic on few samples waits for the weights to be read, which a larger batch does
- * once for all of them: a quarter of it is left at one sample, all of it at 16. Of a
- * sample that is fetched alone half is the way to the data set, with caches that the step
- * in between has filled with other things. */
+/* What every step pays, however many samples it has. The gain is of the time for the same
+ * samples. */
 static void gain_of_larger_batch(const struct rule_case *c, struct draft *d,
-                                 double batch, double overhead)
+                                 double batch)
 {
-    const double kernels = FACT_OF(c, KERNEL_SHARE);
-    const double samples = FACT_OF(c, SAMPLE_MS) * batch / FACT_OF(c, STEP_MS);
-    const double few = fmax(1 - batch / 16, 0);
-    const double by_sample = (isnan(kernels) ? 1 - overhead : kernels) *
-                                 (1 - 0.75 * few) +
-                             (isnan(samples) ? 0 : samples) * (1 - 0.5 * few);
-    const double fixed = fmax(1 - by_sample, overhead);
+    const struct fixed_share fixed = habits_fixed_share(c->f);
     const double times = fmax(COMMON_BATCH / fmax(batch, 1), 2);
-    const double mid = fixed * (1 - 1 / times);
-    d->gain = (struct gain){ fmin(0.7 * fmax(overhead, 0.8 * fixed), mid), mid,
+    const double mid = fixed.mid * (1 - 1 / times);
+    d->gain = (struct gain){ fmin(fixed.low, mid), mid,
                              fmax(fmin(1 - 0.5 * (1 - mid), 0.99), mid) };
 }
 
@@ -118,7 +108,7 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     if (loads || FACT_OF(c, WORKERS) > 0 || FACT_OF(c, STEP_MS) > 50)
         return false;
     d->stake = rule_of_run(c, overhead);
-    gain_of_larger_batch(c, d, batch, overhead);
+    gain_of_larger_batch(c, d, batch);
     buf_printf(
         &d->text,
         "%.0f %% of CPU time in steps is not computing: each step of %s%.0f %s%s "
@@ -184,9 +174,17 @@ static bool judge_compile(const struct rule_case *c, struct draft *d)
     return true;
 }
 
+/* In their zones, and what steps with them take longer than steps without: metrics made
+ * of a model's answers, files synced behind torch.save(), caches filled again. */
+static double with_beside(double share, double beside)
+{
+    return beside > 0 ? fmin(share + beside, 1) : share;
+}
+
 static bool judge_checkpoint(const struct rule_case *c, struct draft *d)
 {
-    const double share = FACT_OF(c, CHECKPOINT_SHARE);
+    const double share = with_beside(FACT_OF(c, CHECKPOINT_SHARE),
+                                     FACT_OF(c, CHECKPOINT_BESIDE));
     if (!(share >= c->t->checkpoint))
         return false;
     d->stake = share;
@@ -206,15 +204,6 @@ static bool judge_checkpoint(const struct rule_case *c, struct draft *d)
     return true;
 }
 
-/* What the function that logs computes for it goes too. Where all of it is outside of
- * phases, those say more exactly than samples of stacks how much it is. */
-static double logging_and_values(const struct rule_case *c, double share)
-{
-    const double other = FACT_OF(c, OTHER_SHARE);
-    const double all = fmax(share, FACT_OF(c, LOG_WHOLE_SHARE));
-    return other >= 0.8 * share ? fmin(all, fmax(other, share)) : all;
-}
-
 static bool judge_logging(const struct rule_case *c, struct draft *d)
 {
     const double log = FACT_OF(c, LOG_SHARE);
@@ -223,7 +212,7 @@ static bool judge_logging(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->logging))
         return false;
     d->stake = share;
-    d->gain = gain_of_seldom(logging_and_values(c, share));
+    d->gain = gain_of_seldom(habits_log_share(c->f));
     /* What is computed only to be logged goes with it; what was written is still on its
      * way to the disk while the next steps compute. */
     d->gain.high = fmax(d->gain.high, fmin(1.4 * share, 0.98));
@@ -239,21 +228,14 @@ static bool judge_logging(const struct rule_case *c, struct draft *d)
     return true;
 }
 
-/* Steps behind an evaluation are slow: it has filled the caches with other things. Where
- * there are no more slow steps than evaluations, they go with them. */
-static double slow_behind_evaluation(const struct rule_case *c)
-{
-    const double slow = FACT_OF(c, SLOW_STEP_SHARE) * FACT_OF(c, STEADY_SHARE);
-    return FACT_OF(c, SLOW_STEPS) <= 1.2 * FACT_OF(c, EVALUATIONS) ? slow : 0;
-}
-
 static bool judge_evaluation(const struct rule_case *c, struct draft *d)
 {
-    const double share = FACT_OF(c, EVALUATION_SHARE);
+    const double share = with_beside(FACT_OF(c, EVALUATION_SHARE),
+                                     FACT_OF(c, EVALUATION_BESIDE));
     if (!(share >= c->t->evaluation))
         return false;
     d->stake = share;
-    d->gain = gain_of_target(fmin(share + slow_behind_evaluation(c), 1), 0.1);
+    d->gain = gain_of_target(share, 0.1);
     buf_printf(&d->text, "%.0f %% of the run evaluates.", 100 * share);
     buf_puts(&d->advice,
              "Evaluate less often or on a part of the data, so that it takes "
@@ -309,16 +291,17 @@ const struct rule rules_step[] = {
     { "recompilation", "COMPILING AGAIN", RULES_STEP, .judge = judge_compile,
       .needs = { FACT_COMPILE_SHARE },
       .shows = { FACT_STEP_MS, FACT_STEP_P99_MS, FACT_SLOW_STEP_SHARE } },
-    { "checkpoint_stall", "CHECKPOINTS", RULES_STEP, .judge = judge_checkpoint,
-      .needs = { FACT_CHECKPOINT_SHARE },
+    { "checkpoint_stall", "CHECKPOINTS", RULES_STEP, .of_run = true,
+      .judge = judge_checkpoint, .needs = { FACT_CHECKPOINT_SHARE },
       .shows = { FACT_CHECKPOINTS, FACT_STEPS, FACT_WRITE_SHARE, FACT_SYNC_IO_SHARE } },
-    { "logging_stall", "LOGGING", RULES_STEP, .judge = judge_logging,
+    { "logging_stall", "LOGGING", RULES_STEP, .of_run = true, .judge = judge_logging,
       .needs = { FACT_LOG_SHARE },
       .shows = { FACT_SYNC_IO_SHARE, FACT_WRITE_SHARE, FACT_STEP_MS },
       .yields_to = { "checkpoint_stall" } },
-    { "evaluation_heavy", "EVALUATION", RULES_STEP, .judge = judge_evaluation,
-      .needs = { FACT_EVALUATION_SHARE }, .shows = { FACT_STEADY_SHARE, FACT_STEPS } },
-    { "startup_bound", "SLOW START", RULES_STEP, .judge = judge_startup,
+    { "evaluation_heavy", "EVALUATION", RULES_STEP, .of_run = true,
+      .judge = judge_evaluation, .needs = { FACT_EVALUATION_SHARE },
+      .shows = { FACT_STEADY_SHARE, FACT_STEPS } },
+    { "startup_bound", "SLOW START", RULES_STEP, .of_run = true, .judge = judge_startup,
       .needs = { FACT_STARTUP_S, FACT_RUN_S },
       .shows = { FACT_STARTUP_SHARE, FACT_IMPORT_S, FACT_STEPS } },
     { 0 },

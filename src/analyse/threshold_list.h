@@ -81,6 +81,9 @@ THRESHOLD(worker_growth, 0.05, NAN, "share",
 THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much, and …")
 THRESHOLD(worker_growth_each_mb, 32, NAN, "MiB",
           "… this much each: any copies some of the interpreter's own objects")
+THRESHOLD(worker_growth_own_mb, 128, NAN, "MiB",
+          "… or this much each, where the data set holds few objects: the collector "
+          "walks over those of the interpreter and its modules once")
 THRESHOLD(swap_faults, 20, NAN, "1/s", "major page faults with swap in use")
 THRESHOLD(descriptors, 100, NAN, "1", "descriptors left open, rising throughout")
 

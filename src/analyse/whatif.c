@@ -127,6 +127,8 @@ static struct times times_of(const struct pipeline *p, const struct settings *s,
         .compute_cpu = known_or(p->compute_cpu_ns, p->compute_ns) - warm,
         .even = s->even,
     };
+    t.compute = fmax(t.compute - s->compute_less_ns, 0);
+    t.compute_cpu = fmax(t.compute_cpu - s->compute_less_ns, 0);
     if (s->workers == 0)
         t.ship = t.receive = 0;
     return t;
@@ -335,6 +337,20 @@ const char *forecast_limit_name(enum forecast_limit limit)
 
 /* ---- Words ------------------------------------------------------------------------------------ */
 
+/* Times more seldom, or as large: 1 and more. */
+static bool set_times(struct settings *s, const char *key, double times)
+{
+    double *const fields[] = { &s->evaluation, &s->checkpoint, &s->logging, &s->batch };
+    static const char *const names[] = { "evaluation", "checkpoint", "logging",
+                                         "batch" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(key, names[i]) == 0 && times >= 1 && times <= 1e6) {
+            *fields[i] = times;
+            return true;
+        }
+    return false;
+}
+
 static bool set_one(struct settings *s, const char *key, const char *value)
 {
     char *end;
@@ -342,6 +358,9 @@ static bool set_one(struct settings *s, const char *key, const char *value)
     const double number = strtod(value, &end);
     const bool good = end != value && *end == '\0' && errno == 0 && isfinite(number);
     const bool whole = good && number == floor(number) && number <= WORKERS_MAX;
+    if (good && set_times(s, key, number))
+        return true;
+    s->loader = true;
     if (strcmp(key, "workers") == 0 && whole && number >= 0)
         s->workers = (int)number;
     else if (strcmp(key, "prefetch") == 0 && whole && number >= 1)
@@ -370,8 +389,9 @@ int whatif_parse(const char *text, struct settings *settings,
             *value++ = '\0';
         if (len && (len >= sizeof word || !value || !set_one(&s, word, value))) {
             (void)snprintf(ret_error, WHATIF_ERROR_LEN,
-                           "'%.*s' is not workers=N, prefetch=N, transform=TIMES or "
-                           "data=free",
+                           "'%.*s' is not workers=N, prefetch=N, transform=TIMES, "
+                           "data=free, or evaluation, checkpoint, logging, batch=TIMES "
+                           "(1 or more)",
                            (int)(len < 40 ? len : 40), p);
             return -EINVAL;
         }

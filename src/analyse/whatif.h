@@ -51,6 +51,11 @@ struct settings {
     bool data_free;         /* batches are always there */
     double make_part;       /* of the time to make a batch that is left; 0: all */
     bool even;              /* every batch takes as long as the mean one */
+    double compute_less_ns; /* of the main thread's own work that goes */
+    /* Of the loop around it (habits.h): so many times more seldom; 0: as it is. */
+    double evaluation, checkpoint, logging;
+    double batch; /* so many times as large; 0: as it is */
+    bool loader;  /* a setting of the loader was named */
 };
 
 enum forecast_limit {
@@ -79,9 +84,9 @@ double whatif_cold_ns(double compute_ns, double idle_ns);
 
 const char *forecast_limit_name(enum forecast_limit limit);
 
-/* "workers=4,prefetch=2,transform=3" or "data=free", blanks or commas between; what is
- * not named stays as it is. −EINVAL: ret_error says what is wrong. */
-enum { WHATIF_ERROR_LEN = 128 };
+/* "workers=4,prefetch=2,transform=3" or "data=free", "evaluation=10,checkpoint=5",
+ * "logging=50", "batch=8", blanks or commas between; what is not named stays as it is. −EINVAL: ret_error says what is wrong. */
+enum { WHATIF_ERROR_LEN = 192 };
 int whatif_parse(const char *text, struct settings *settings,
                  char ret_error[WHATIF_ERROR_LEN]);
 

@@ -2,6 +2,7 @@
 # about: four windows a step, sliced by hand from a tensor in memory: the fixed cost of some sixty small operations is nearly all of a step, and with 64 windows a step costs little more
 # gain: run
 # cure: --batch 64
+# whatif: batch=16
 # needs: torch numpy
 """Tomorrow's demand of the power grid from the last week: dilated convolutions, plain SGD, data in memory."""
 import argparse

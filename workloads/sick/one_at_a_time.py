@@ -2,6 +2,7 @@
 # about: every step trains on a single small sample, so the interpreter and the framework take longer than the arithmetic
 # also: optimizer_bound
 # cure: --batch 64
+# whatif: batch=64
 # gain: run
 # needs: torch openblas
 import argparse

@@ -1,6 +1,7 @@
 # truth: evaluation_heavy
 # about: after every eight steps the whole catalogue is ranked for every held-out listener; that takes longer than the eight steps
 # cure: --eval-every 100
+# whatif: evaluation=12.5
 # gain: run
 # needs: torch
 """Two towers for playlists: listeners and songs, trained on pairs with negatives of the batch, judged by NDCG@20."""

@@ -2,6 +2,7 @@
 # about: the whole model and the optimizer's state are written after every second step
 # also: logging_stall
 # cure: --every 1000
+# whatif: checkpoint=500
 # gain: run
 # needs: torch
 import argparse

@@ -1,6 +1,7 @@
 # truth: logging_stall
 # about: a trace of the norm of every row of every weight and gradient goes line by line through a flushing log handler in every step
 # cure: --trace-every 50
+# whatif: logging=50
 # needs: torch
 """Part-of-speech tagger, a small transformer on made-up sentences."""
 import argparse

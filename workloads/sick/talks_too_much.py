@@ -1,6 +1,7 @@
 # truth: logging_stall
 # about: every step logs each parameter's norm through a handler that syncs its file to disk
 # cure: --every 100
+# whatif: logging=100
 # needs: torch
 import argparse
 import logging

@@ -1,6 +1,7 @@
 # truth: evaluation_heavy
 # about: the whole validation set is evaluated after every tenth step
 # cure: --every 200
+# whatif: evaluation=20
 # gain: run
 # needs: torch
 import argparse

@@ -160,8 +160,9 @@ static void put_evidence_json(struct json_writer *w, const struct finding *f)
     json_array_end(w);
 }
 
-static void put_gain(struct json_writer *w, const struct gain *g)
+static void put_gain(struct json_writer *w, const struct finding *f)
 {
+    const struct gain *g = &f->gain;
     if (isnan(g->mid)) {
         field_null(w, "predicted_gain");
         return;
@@ -171,6 +172,7 @@ static void put_gain(struct json_writer *w, const struct gain *g)
     field_number(w, "low", g->low, 4);
     field_number(w, "mid", g->mid, 4);
     field_number(w, "high", g->high, 4);
+    field_text(w, "of", f->gain_of_run ? "run" : "step");
     json_object_end(w);
 }
 
@@ -195,7 +197,7 @@ static void put_bottleneck(struct json_writer *w, const struct finding *f)
     put_texts(w, "because", f->because, f->because_count);
     put_evidence_json(w, f);
     field_text(w, "recommendation", f->recommendation);
-    put_gain(w, &f->gain);
+    put_gain(w, f);
     json_key(w, "symptom");
     json_put_bool(w, f->symptom);
     field_text(w, "bound_by", f->bound_by);
@@ -339,36 +341,70 @@ void section_account(struct page *page, const struct report *r)
 
 /* ---- What if ----------------------------------------------------------------------------- */
 
-void section_forecasts(struct page *page, const struct report *r)
+static void put_change(struct page *page, const char *of, double now_ns, double then_ns,
+                       double low_ns, double high_ns)
 {
     char now[HUMAN_LEN], then[HUMAN_LEN], low[HUMAN_LEN], high[HUMAN_LEN];
+    const double change = 1 - then_ns / now_ns;
+    page_printf(page, "%s %s (%s – %s) instead of %s, %.0f %% %s",
+                human_duration(then, then_ns), of, human_duration(low, low_ns),
+                human_duration(high, high_ns), human_duration(now, now_ns),
+                100 * fabs(change), change >= 0 ? "less" : "more");
+}
+
+void section_forecasts(struct page *page, const struct report *r)
+{
     struct buf clean = BUF_INIT;
     for (const struct report_forecast *f = r->forecasts; f; f = f->next) {
         buf_clear(&clean);
         clean_text(&clean, f->text, 60);
-        const double change = 1 - f->forecast.step_ns / f->now_ns;
         page_label(page, f == r->forecasts ? "WHAT IF" : "");
-        page_printf(
-            page,
-            "%s: %s per step (%s – %s) instead of %s, %.0f %% %s; limited by %s\n",
-            clean.data, human_duration(then, f->forecast.step_ns),
-            human_duration(low, f->forecast.low_ns),
-            human_duration(high, f->forecast.high_ns), human_duration(now, f->now_ns),
-            100 * fabs(change), change >= 0 ? "less" : "more",
-            forecast_limit_name(f->forecast.limit));
+        page_printf(page, "%s: ", clean.data);
+        put_change(page, "per step", f->now_ns, f->forecast.step_ns, f->forecast.low_ns,
+                   f->forecast.high_ns);
+        if (habits_asked(&f->settings)) {
+            page_puts(page, PLAIN, "; ");
+            put_change(page, "from the first step to the last", f->loop_now_ns,
+                       f->loop.loop_ns, f->loop.loop_low_ns, f->loop.loop_high_ns);
+        } else {
+            page_printf(page, "; limited by %s",
+                        forecast_limit_name(f->forecast.limit));
+        }
+        page_puts(page, PLAIN, "\n");
     }
     if (r->forecasts)
         page_puts(page, PLAIN, "\n");
     buf_release(&clean);
 }
 
+static void put_loader_settings(struct json_writer *w, const struct report_forecast *f)
+{
+    if (f->loader_known) {
+        field_uint(w, "workers", (uint64_t)f->settings.workers);
+        field_uint(w, "prefetch", (uint64_t)f->settings.prefetch);
+        field_number(w, "transform", f->settings.transform_speed, 6);
+    } else {
+        field_null(w, "workers");
+        field_null(w, "prefetch");
+        field_null(w, "transform");
+    }
+}
+
+/* Not asked for: as often, or as large, as it is. */
+static void put_times(struct json_writer *w, const char *key, double times)
+{
+    field_number(w, key, times > 0 ? times : 1, 6);
+}
+
 static void put_forecast(struct json_writer *w, const struct report_forecast *f)
 {
     json_object_begin(w);
     field_text(w, "asked", f->text);
-    field_uint(w, "workers", (uint64_t)f->settings.workers);
-    field_uint(w, "prefetch", (uint64_t)f->settings.prefetch);
-    field_number(w, "transform", f->settings.transform_speed, 6);
+    put_loader_settings(w, f);
+    put_times(w, "evaluation", f->settings.evaluation);
+    put_times(w, "checkpoint", f->settings.checkpoint);
+    put_times(w, "logging", f->settings.logging);
+    put_times(w, "batch", f->settings.batch);
     json_key(w, "data_free");
     json_put_bool(w, f->settings.data_free);
     field_ms(w, "now_ms", f->now_ns);
@@ -376,6 +412,11 @@ static void put_forecast(struct json_writer *w, const struct report_forecast *f)
     field_ms(w, "low_ms", f->forecast.low_ns);
     field_ms(w, "high_ms", f->forecast.high_ns);
     field_number(w, "gain", 1 - f->forecast.step_ns / f->now_ns, 6);
+    field_ms(w, "mean_step_now_ms", f->step_mean_ns);
+    field_seconds(w, "loop_now_s", f->loop_now_ns);
+    field_seconds(w, "loop_s", f->loop.loop_ns);
+    field_seconds(w, "loop_low_s", f->loop.loop_low_ns);
+    field_seconds(w, "loop_high_s", f->loop.loop_high_ns);
     field_text(w, "limited_by", forecast_limit_name(f->forecast.limit));
     json_object_end(w);
 }

@@ -163,6 +163,55 @@ static void what_lies_between_two_evaluations_is_evaluating(void **state)
     assert_int_equal(a.evaluations, 2);
 }
 
+/* Saved every fourth step; 5 ms behind it the file is synced, in no zone, and the step
+ * after that takes 2 ms longer. */
+static void what_a_checkpoint_brings_with_it_is_told_from_steps_without(void **state)
+{
+    (void)state;
+    struct maker m;
+    start(&m, 200);
+    for (int i = 0; i < 200; i++) {
+        step(&m);
+        if (i % 4 == 1)
+            m.now += 2 * MS;
+        if (i % 4 == 0) {
+            zone(&m, m.check, 20 * MS);
+            m.now += 5 * MS;
+        }
+    }
+    put(&m, TRACE_STEP, 0, STEP_END);
+    const struct step_account a = finish(&m, 1000 * MS);
+    assert_int_equal(a.checkpoints, 50);
+    assert_near(a.checkpoint_ns, 50 * 20e6, 1);
+    assert_near(account_beside_ns(&a, EXTRA_CHECKPOINT), 50 * 7e6, 20e6);
+    assert_near(account_beside_ns(&a, EXTRA_EVALUATION), 0, 0);
+}
+
+/* Every second step evaluates: those behind are the usual ones. In every step: nobody
+ * knows. */
+static void without_usual_steps_nothing_is_known_beside(void **state)
+{
+    (void)state;
+    for (int every = 1; every <= 2; every++) {
+        struct maker m;
+        start(&m, 100);
+        for (int i = 0; i < 100; i++) {
+            step(&m);
+            if (i % every == 0) {
+                zone(&m, m.evaluate, 20 * MS);
+                m.now += 5 * MS;
+            }
+        }
+        put(&m, TRACE_STEP, 0, STEP_END);
+        const struct step_account a = finish(&m, 1000 * MS);
+        if (every == 1)
+            assert_true(isnan(account_beside_ns(&a, EXTRA_EVALUATION)));
+        else
+            assert_near(account_beside_ns(&a, EXTRA_EVALUATION), 50 * 5e6, 10e6);
+        fake_forget();
+    }
+}
+
 static void a_pause_and_the_step_behind_it_are_the_change_of_an_epoch(void **state)
 {
     (void)state;
@@ -263,6 +312,9 @@ int main(void)
                                   forget),
         cmocka_unit_test_teardown(what_lies_between_two_evaluations_is_evaluating,
                                   forget),
+        cmocka_unit_test_teardown(
+            what_a_checkpoint_brings_with_it_is_told_from_steps_without, forget),
+        cmocka_unit_test_teardown(without_usual_steps_nothing_is_known_beside, forget),
         cmocka_unit_test_teardown(
             a_pause_and_the_step_behind_it_are_the_change_of_an_epoch, forget),
         cmocka_unit_test_teardown(a_step_taken_back_is_none, forget),

@@ -117,6 +117,30 @@ static void a_cache_is_told_from_a_leak_by_few_points_too(void **state)
     assert_near(g.late, 1, 1e-9);
 }
 
+/* 20 steps a second at first, 5 from the fourth second on: so does what it keeps. */
+static void a_program_that_others_slow_down_leaks_as_before(void **state)
+{
+    (void)state;
+    const double slows[] = { 600, 800, 1000, 1050, 1100, 1150, 1200 };
+    assert_true(growth_of(slows, 7).late < 0.3);
+    static struct series_point points[7];
+    const struct report_series s = {
+        .metric = "rss", .subject = "", .points = points, .point_count = 7
+    };
+    for (size_t i = 0; i < 7; i++)
+        points[i] = (struct series_point){ 2 + (double)i, slows[i], slows[i] };
+    double at_s = 2;
+    made.series.per_point = 1;
+    for (size_t i = 0; i < 64; i++) {
+        made.series.points[i].time_ns = (int64_t)(at_s * 1e9);
+        at_s += at_s < 4 ? 0.05 : 0.2;
+    }
+    made.series.count = 64;
+    assert_near(series_growth(&made, &s).late, 1, 0.1);
+    made.series.partial = true; /* then nobody knows */
+    assert_true(series_growth(&made, &s).late < 0.3);
+}
+
 /* The heap must have been highest at the end of the steps. */
 static double growth_with_peak_at(double peak_s)
 {
@@ -153,6 +177,30 @@ static void few_points_count_when_the_heap_agrees(void **state)
     assert_near(growth_with_peak_at(5.9), 0, 0);
 }
 
+static void what_imports_allocate_is_no_steps(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct run run;
+    struct alloc_zone zones[] = { { "backward", 400, 200 << 20, 0, 0 },
+                                  { "import torch", 1000000, 100 << 20, 0, 0 },
+                                  { "", 100, 0, 0, 0 } };
+    memset(&made, 0, sizeof made);
+    memset(&run, 0, sizeof run);
+    made.run = &run;
+    made.account = (struct step_account){ .known = true, .steps = 100 };
+    made.allocations = (struct allocations){ .known = true,
+                                             .count = 1000500,
+                                             .bytes = 300 << 20,
+                                             .zones = zones,
+                                             .zone_count = 3 };
+    facts_init(&f);
+    facts_of_memory(&made, &f);
+    arena_release(&made.arena);
+    assert_near(f.v[FACT_ALLOCS_PER_STEP], 5, 1e-9);
+    assert_near(f.v[FACT_ALLOC_MB_PER_STEP], 2, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +209,8 @@ int main(void)
         cmocka_unit_test(the_allocator_has_several_names),
         cmocka_unit_test(a_few_points_in_a_row_are_growth),
         cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
+        cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
+        cmocka_unit_test(what_imports_allocate_is_no_steps),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

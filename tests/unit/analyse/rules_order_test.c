@@ -105,10 +105,17 @@ static void shipping_by_any_worker_at_all_may_be_too_many(void **state)
     (void)state;
     struct trial c = TRIAL({ FACT_WORKERS, 8 }, { FACT_WORKERS_BEST, 0 },
                            { FACT_FEWER_WORKERS_LOSS, 0 }, { FACT_WORKERS_GAIN, 0.05 },
+                           { FACT_WORKERS_GAIN_LOW, 0 }, { FACT_CORES, 7 },
                            { FACT_INPUT_SHARE, 0.37 }, { FACT_QUEUE_EMPTY_SHARE, 0 });
     assert_string_equal(first(&c), "too_many_workers");
     c.f.v[FACT_WORKERS_GAIN] = 0.049;
     assert_null(judged(&c, "too_many_workers"));
+    /* A core for each: what may be is not enough. */
+    c.f.v[FACT_CORES] = 8;
+    c.f.v[FACT_WORKERS_GAIN] = 0.2;
+    assert_null(judged(&c, "too_many_workers"));
+    c.f.v[FACT_WORKERS_GAIN_LOW] = 0.05;
+    assert_int_equal(judged(&c, "too_many_workers")->severity, SEVERITY_LOW);
     trial_release(&c);
 }
 
@@ -142,6 +149,27 @@ static void what_was_live_until_the_end_is_no_fragmentation(void **state)
     assert_null(strstr(judged(&c, "memory_leak")->description, "fragmented"));
     c.f.v[FACT_LIVE_PEAK_MB] = 249;
     assert_non_null(strstr(judged(&c, "memory_leak")->description, "fragmented"));
+    trial_release(&c);
+}
+
+/* A collector that walks over what `import torch` left copies those pages, once. */
+static void objects_of_the_interpreter_are_no_growth(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_WORKER_GROWTH_MB, 254 },
+                           { FACT_WORKER_COPIED_MB, 254 }, { FACT_WORKERS, 2 },
+                           { FACT_MEMORY_LIMIT_MB, 1.3e5 },
+                           { FACT_DATASET_OBJECTS, 0 });
+    assert_null(judged(&c, "worker_memory_growth"));
+    c.f.v[FACT_WORKER_GROWTH_MB] = c.f.v[FACT_WORKER_COPIED_MB] = 256;
+    assert_non_null(judged(&c, "worker_memory_growth"));
+    /* Many objects in the data set, or their own allocations: 32 MiB each. */
+    c.f.v[FACT_WORKER_GROWTH_MB] = c.f.v[FACT_WORKER_COPIED_MB] = 66;
+    c.f.v[FACT_DATASET_OBJECTS] = 1;
+    assert_non_null(judged(&c, "worker_memory_growth"));
+    c.f.v[FACT_DATASET_OBJECTS] = 0;
+    c.f.v[FACT_WORKER_COPIED_MB] = 10;
+    assert_non_null(judged(&c, "worker_memory_growth"));
     trial_release(&c);
 }
 
@@ -181,6 +209,7 @@ int main(void)
         cmocka_unit_test(shipping_by_any_worker_at_all_may_be_too_many),
         cmocka_unit_test(usual_churn_is_worth_a_word_only),
         cmocka_unit_test(what_was_live_until_the_end_is_no_fragmentation),
+        cmocka_unit_test(objects_of_the_interpreter_are_no_growth),
         cmocka_unit_test(what_says_nothing_is_no_evidence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

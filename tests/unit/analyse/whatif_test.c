@@ -333,10 +333,22 @@ static void settings_are_read_from_words(void **state)
     assert_int_equal(whatif_parse("transform=2.5 data=free", &s, error), 0);
     assert_near(s.transform_speed, 2.5, 0);
     assert_true(s.data_free);
-    static const char *const wrong[] = { "workers",      "workers=-1", "workers=1.5",
-                                         "workers=x",    "prefetch=0", "data=cheap",
-                                         "transform=0",  "worker=2",   "workers=100000",
-                                         "transform=nan" };
+    assert_true(s.loader);
+    struct settings loop = { 0 };
+    assert_int_equal(
+        whatif_parse("evaluation=20,checkpoint=7.5 logging=50,batch=8", &loop, error),
+        0);
+    assert_near(loop.evaluation, 20, 0);
+    assert_near(loop.checkpoint, 7.5, 0);
+    assert_near(loop.logging, 50, 0);
+    assert_near(loop.batch, 8, 0);
+    assert_false(loop.loader);
+    static const char *const wrong[] = {
+        "workers",        "workers=-1",    "workers=1.5",    "workers=x",
+        "prefetch=0",     "data=cheap",    "transform=0",    "worker=2",
+        "workers=100000", "transform=nan", "evaluation=0.5", "checkpoint=0",
+        "batch=nan",      "logging=x",     "batch=-2"
+    };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(whatif_parse(wrong[i], &s, error), -EINVAL);
         assert_int_equal(s.workers, 4);

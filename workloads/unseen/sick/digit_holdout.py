@@ -1,6 +1,7 @@
 # truth: evaluation_heavy
 # about: the whole holdout set, larger than what is trained on in between, is scored after every eight training steps
 # cure: --score-every 160
+# whatif: evaluation=20
 # gain: run
 # needs: torch
 import argparse

@@ -2,6 +2,7 @@
 # about: model and optimizer state, some 75 MB, are saved and synced to disk after every fourth step
 # gain: run
 # cure: --save-every 30
+# whatif: checkpoint=7.5
 # needs: torch numpy
 """Word-level LSTM language model on a memory-mapped token file."""
 import argparse

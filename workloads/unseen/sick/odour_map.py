@@ -2,6 +2,7 @@
 # about: after every second step the whole state, model and momenta, 50 MB, is saved to a new file and synced to the disk before the next step may begin
 # also: io_wait
 # cure: --save-every 50
+# whatif: checkpoint=25
 # needs: torch
 """Odour descriptors from molecular fingerprints: a wide perceptron with many labels that keeps its last two states on disk."""
 import argparse

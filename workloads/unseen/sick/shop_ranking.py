@@ -1,6 +1,7 @@
 # truth: logging_stall
 # about: every step writes a line for each of its pairs through the logging module, which formats, flushes and calls write() line by line; one batch in fifty would tell as much
 # cure: --log-every 50
+# whatif: logging=50
 # needs: torch numpy
 """Pairwise ranking of shop items with two towers; scores go to a log file for the analysts."""
 import argparse

@@ -1,0 +1,194 @@
+/* habits.c: see habits.h. */
+#include "analyse/habits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "analyse/facts.h"
+#include "analyse/report.h"
+
+/* ---- What is paid by the step, and by the sample ---------------------------------------- */
+
+/* All but arithmetic and samples is paid by the step. Arithmetic on few samples waits for
+ * the weights to be read, which a larger batch does once for all of them: a quarter of it
+ * is left at one sample, all of it at 16. Of a sample that is fetched alone half is the
+ * way to the data set, with caches that the step in between has filled with other things. */
+struct fixed_share habits_fixed_share(const struct facts *f)
+{
+    const double batch = f->v[FACT_BATCH_SIZE];
+    const double overhead = f->v[FACT_OVERHEAD_SHARE];
+    const double kernels = f->v[FACT_KERNEL_SHARE];
+    const double samples = f->v[FACT_SAMPLE_MS] * batch / f->v[FACT_STEP_MS];
+    const double few = fmax(1 - batch / 16, 0);
+    const double arithmetic = isnan(kernels) ? 1 - overhead : kernels;
+    const double by_sample = arithmetic * (1 - 0.75 * few) +
+                             (isnan(samples) ? 0 : samples) * (1 - 0.5 * few);
+    if (isnan(overhead) || isnan(batch))
+        return (struct fixed_share){ NAN, NAN, NAN };
+    const double fixed = fmax(1 - by_sample, overhead);
+    return (struct fixed_share){ 0.7 * fmax(overhead, 0.8 * fixed), fixed,
+                                 fmin(1 - 0.5 * (1 - fixed), 0.99) };
+}
+
+/* What the function that logs computes for it goes too. Where all of it is outside of
+ * phases, those say more exactly than samples of stacks how much it is. */
+double habits_log_share(const struct facts *f)
+{
+    const double share = fmax(f->v[FACT_LOG_SHARE], f->v[FACT_SYNC_IO_SHARE]);
+    const double other = f->v[FACT_OTHER_SHARE];
+    const double all = fmax(share, f->v[FACT_LOG_WHOLE_SHARE]);
+    return other >= 0.8 * share ? fmin(all, fmax(other, share)) : all;
+}
+
+/* ---- As it was ----------------------------------------------------------------------------- */
+
+void habits_of(const struct report *r, const struct facts *f, struct habits *ret_habits)
+{
+    const struct step_account *a = &r->account;
+    const struct fixed_share fixed = habits_fixed_share(f);
+    const double loop = account_loop_ns(a);
+    struct habits h = {
+        .loop_ns = loop,
+        .step_ns = a->known ? a->mean_ns : NAN,
+        .steps = (double)a->steps,
+        .extras = { (double)a->checkpoints, (double)a->evaluations },
+        .extra_ns = { a->checkpoint_ns, a->evaluation_ns },
+        .log_ns = habits_log_share(f) * loop,
+        .fixed = fixed.mid,
+        .fixed_low = fixed.low,
+        .fixed_high = fixed.high,
+        .workers = f->v[FACT_WORKERS],
+        .foreign_share = f->v[FACT_FOREIGN_CORES] / f->v[FACT_CORES],
+    };
+    for (int i = 0; i < EXTRAS; i++)
+        h.beside_ns[i] = account_beside_ns(a, (enum account_extra)i);
+    *ret_habits = h;
+}
+
+/* ---- As it would be ------------------------------------------------------------------------ */
+
+/* Of something that is now done as often as it is: the part that goes. */
+static double part_gone(double times)
+{
+    return times > 1 ? 1 - 1 / times : 0;
+}
+
+bool habits_asked(const struct settings *s)
+{
+    return s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 || s->batch > 0;
+}
+
+double habits_log_less_ns(const struct habits *h, const struct settings *s)
+{
+    const double less = h->log_ns / h->steps * part_gone(s->logging);
+    return less > 0 ? less : 0;
+}
+
+static int refuse(char error[WHATIF_ERROR_LEN], const char *why)
+{
+    (void)snprintf(error, WHATIF_ERROR_LEN, "%s", why);
+    return -EINVAL;
+}
+
+/* 0, or what the run cannot tell. */
+static int check(const struct habits *h, const struct settings *s,
+                 char error[WHATIF_ERROR_LEN])
+{
+    if (isnan(h->loop_ns) || isnan(h->step_ns) || !(h->steps > 0))
+        return refuse(error, "no steps were recorded");
+    if (s->evaluation > 0 && !(h->extras[EXTRA_EVALUATION] > 0))
+        return refuse(error, "no evaluation was recorded between its steps");
+    if (s->checkpoint > 0 && !(h->extras[EXTRA_CHECKPOINT] > 0))
+        return refuse(error, "no checkpoint was recorded between its steps");
+    if (s->logging > 0 && !(h->log_ns > 0))
+        return refuse(error, "no time in logging was recorded");
+    if (s->batch > 0 && s->loader)
+        return refuse(error, "batch= goes with no setting of the loader: how long a "
+                             "larger batch takes to make was not measured");
+    if (s->batch > 0 && h->workers > 0)
+        return refuse(error, "what of a step is paid by the sample is not known: "
+                             "workers make its batches beside it");
+    if (s->batch > 0 && isnan(h->fixed))
+        return refuse(error, "what of a step is paid by the sample is not known: it "
+                             "takes native stacks and the batch's size");
+    return 0;
+}
+
+/* Steady steps alone: the mean one, and what it does to the loop. */
+struct parts {
+    double step_ns; /* one, after it */
+    double gone_ns; /* of the loop, all steps together */
+};
+
+static struct parts steps_after(const struct habits *h, const struct settings *s,
+                                const struct forecast *loader, double loader_now_ns)
+{
+    const double times[EXTRAS] = {
+        [EXTRA_CHECKPOINT] = s->checkpoint, [EXTRA_EVALUATION] = s->evaluation
+    };
+    double step = loader ? h->step_ns * loader->step_ns / loader_now_ns
+                         : h->step_ns - habits_log_less_ns(h, s);
+    for (int i = 0; i < EXTRAS; i++)
+        if (h->beside_ns[i] > 0)
+            step -= h->beside_ns[i] / h->steps * part_gone(times[i]);
+    step = fmax(step, 0);
+    return (struct parts){ step, h->steps * (h->step_ns - step) };
+}
+
+/* With `fixed` of each step paid once: the loop, its extras as they are. */
+static double larger_batch(double steps_ns, double fixed, double times)
+{
+    return times > 1 ? steps_ns * (1 - fixed * part_gone(times)) : steps_ns;
+}
+
+static double larger_step(double step_ns, double fixed, double times)
+{
+    return times > 1 ? step_ns * (fixed + (1 - fixed) * times) : step_ns;
+}
+
+/* Run to run it moves by some percent, with other programs on the machine by more; and of
+ * what goes a little may be felt elsewhere. */
+static void widen(const struct habits *h, struct habits_forecast *f)
+{
+    const double others = h->foreign_share > 0 ? fmin(h->foreign_share, 1) : 0;
+    const double by = 0.15 + 0.15 * others;
+    const double gone = fmax(h->loop_ns - f->loop_ns, 0);
+    f->loop_low_ns = fmin(f->loop_low_ns, f->loop_ns) * (1 - by);
+    f->loop_high_ns = fmax(f->loop_high_ns, f->loop_ns) * (1 + by) + 0.05 * gone;
+    f->step_low_ns = fmin(f->step_low_ns, f->step_ns) * (1 - by);
+    f->step_high_ns = fmax(f->step_high_ns, f->step_ns) * (1 + by);
+}
+
+int habits_predict(const struct habits *h, const struct settings *s,
+                   const struct forecast *loader, double loader_now_ns,
+                   struct habits_forecast *ret_forecast,
+                   char ret_error[WHATIF_ERROR_LEN])
+{
+    const int rc = check(h, s, ret_error);
+    if (rc < 0)
+        return rc;
+    const struct parts after = steps_after(h, s, loader, loader_now_ns);
+    const double extras_gone = h->extra_ns[EXTRA_CHECKPOINT] *
+                                   part_gone(s->checkpoint) +
+                               h->extra_ns[EXTRA_EVALUATION] * part_gone(s->evaluation);
+    const double steps_ns = fmin(h->steps * after.step_ns, h->loop_ns);
+    const double rest = fmax(h->loop_ns - after.gone_ns - extras_gone - steps_ns, 0);
+    struct habits_forecast f = {
+        .loop_ns = rest + larger_batch(steps_ns, h->fixed, s->batch),
+        .loop_low_ns = rest + larger_batch(steps_ns, h->fixed_high, s->batch),
+        .loop_high_ns = rest + larger_batch(steps_ns, h->fixed_low, s->batch),
+        .step_ns = larger_step(after.step_ns, h->fixed, s->batch),
+        .step_low_ns = larger_step(after.step_ns, h->fixed_high, s->batch),
+        .step_high_ns = larger_step(after.step_ns, h->fixed_low, s->batch),
+    };
+    if (loader) {
+        f.step_low_ns *= loader->low_ns / loader->step_ns;
+        f.step_high_ns *= loader->high_ns / loader->step_ns;
+        f.loop_low_ns -= h->steps * (f.step_ns - f.step_low_ns);
+        f.loop_high_ns += h->steps * (f.step_high_ns - f.step_ns);
+    }
+    widen(h, &f);
+    *ret_forecast = f;
+    return 0;
+}

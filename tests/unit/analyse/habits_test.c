@@ -1,0 +1,160 @@
+/* What a loop would take with other habits: known parts, and what must be left. */
+#include "unit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyse/facts.h"
+#include "analyse/habits.h"
+
+/* 100 steps of 10 ms; 20 evaluations that take 2 s in their zones and 0.3 s of metrics in
+ * the steps around them; 10 checkpoints of 50 ms; a tenth of the loop logs. */
+static const struct habits loop = {
+    .loop_ns = 4e9,
+    .step_ns = 10e6,
+    .steps = 100,
+    .extras = { [EXTRA_CHECKPOINT] = 10, [EXTRA_EVALUATION] = 20 },
+    .extra_ns = { [EXTRA_CHECKPOINT] = 0.5e9, [EXTRA_EVALUATION] = 2e9 },
+    .beside_ns = { [EXTRA_CHECKPOINT] = 0, [EXTRA_EVALUATION] = 0.3e9 },
+    .log_ns = 0.4e9,
+    .fixed = 0.75,
+    .fixed_low = 0.5,
+    .fixed_high = 0.9,
+    .workers = NAN,
+    .foreign_share = NAN,
+};
+
+static struct habits_forecast ask(const struct habits *h, struct settings s)
+{
+    struct habits_forecast f;
+    char error[WHATIF_ERROR_LEN];
+    assert_int_equal(habits_predict(h, &s, NULL, NAN, &f, error), 0);
+    assert_true(f.loop_low_ns < f.loop_ns && f.loop_ns < f.loop_high_ns);
+    assert_true(f.step_low_ns < f.step_ns && f.step_ns < f.step_high_ns);
+    return f;
+}
+
+static void what_is_done_more_seldom_leaves_its_part(void **state)
+{
+    (void)state;
+    struct habits_forecast f = ask(&loop, (struct settings){ .evaluation = 10 });
+    /* A tenth is left of the zones and of what goes with them. */
+    assert_near(f.loop_ns, 4e9 - 0.9 * 2.3e9, 1);
+    assert_near(f.step_ns, 10e6 - 0.9 * 3e6, 1);
+    f = ask(&loop, (struct settings){ .checkpoint = 5 });
+    assert_near(f.loop_ns, 4e9 - 0.8 * 0.5e9, 1);
+    assert_near(f.step_ns, 10e6, 1);
+    f = ask(&loop, (struct settings){ .logging = 50 });
+    assert_near(f.loop_ns, 4e9 - 0.98 * 0.4e9, 1);
+    assert_near(f.step_ns, 10e6 - 0.98 * 4e6, 1);
+}
+
+static void habits_add_up(void **state)
+{
+    (void)state;
+    const struct settings s = { .evaluation = 10, .checkpoint = 5, .logging = 50 };
+    const struct habits_forecast f = ask(&loop, s);
+    assert_near(f.loop_ns, 4e9 - 0.9 * 2.3e9 - 0.8 * 0.5e9 - 0.98 * 0.4e9, 1);
+}
+
+static void as_often_as_it_is_changes_nothing(void **state)
+{
+    (void)state;
+    const struct settings s = { .evaluation = 1, .checkpoint = 1, .batch = 1 };
+    assert_near(ask(&loop, s).loop_ns, 4e9, 1);
+    assert_near(ask(&loop, s).step_ns, 10e6, 1);
+}
+
+static void a_larger_batch_pays_once_for_what_is_fixed(void **state)
+{
+    (void)state;
+    const struct habits_forecast f = ask(&loop, (struct settings){ .batch = 4 });
+    /* 7.5 ms once and 2.5 ms four times; 25 such steps, and 3 s that are no steps. */
+    assert_near(f.step_ns, 17.5e6, 1);
+    assert_near(f.loop_ns, 3e9 + 25 * 17.5e6, 1);
+    /* The less is fixed, the less a larger batch brings. */
+    assert_true(f.loop_high_ns > 3e9 + 25 * 25e6);
+    assert_true(f.loop_low_ns < 3e9 + 25 * 13e6);
+}
+
+static void the_loader_and_the_loop_go_together(void **state)
+{
+    (void)state;
+    const struct forecast half = { .step_ns = 6e6, .low_ns = 5e6, .high_ns = 8e6 };
+    const struct settings s = { .workers = 2, .evaluation = 10, .loader = true };
+    struct habits_forecast f;
+    char error[WHATIF_ERROR_LEN];
+    assert_int_equal(habits_predict(&loop, &s, &half, 12e6, &f, error), 0);
+    assert_near(f.loop_ns, 4e9 - 100 * 5e6 - 0.9 * 2.3e9, 1);
+    assert_true(f.loop_low_ns < f.loop_ns && f.loop_ns < f.loop_high_ns);
+}
+
+static void refused(const struct habits *h, struct settings s, const char *why)
+{
+    struct habits_forecast f = { .loop_ns = 7 };
+    char error[WHATIF_ERROR_LEN] = "";
+    assert_int_equal(habits_predict(h, &s, NULL, NAN, &f, error), -EINVAL);
+    assert_non_null(strstr(error, why));
+    assert_near(f.loop_ns, 7, 0);
+}
+
+static void what_was_not_recorded_is_not_predicted(void **state)
+{
+    (void)state;
+    struct habits h = loop;
+    h.extras[EXTRA_EVALUATION] = 0;
+    refused(&h, (struct settings){ .evaluation = 2 }, "no evaluation");
+    h.extras[EXTRA_CHECKPOINT] = 0;
+    refused(&h, (struct settings){ .checkpoint = 2 }, "no checkpoint");
+    h.log_ns = NAN;
+    refused(&h, (struct settings){ .logging = 2 }, "no time in logging");
+    h.fixed = NAN;
+    refused(&h, (struct settings){ .batch = 2 }, "native stacks");
+    h = loop;
+    h.workers = 2;
+    refused(&h, (struct settings){ .batch = 2 }, "workers");
+    refused(&loop, (struct settings){ .batch = 2, .loader = true }, "loader");
+    h.loop_ns = NAN;
+    refused(&h, (struct settings){ .evaluation = 2 }, "no steps");
+}
+
+/* Steps of a checkpoint every time have no others to be compared with: what lies beside
+ * is not known, and the zones alone are predicted. */
+static void unknown_time_beside_is_no_time(void **state)
+{
+    (void)state;
+    struct habits h = loop;
+    h.beside_ns[EXTRA_EVALUATION] = NAN;
+    assert_near(ask(&h, (struct settings){ .evaluation = 10 }).loop_ns, 4e9 - 1.8e9, 1);
+}
+
+static void a_fixed_share_takes_facts(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    assert_true(isnan(habits_fixed_share(&f).mid));
+    f.v[FACT_BATCH_SIZE] = 32;
+    f.v[FACT_OVERHEAD_SHARE] = 0.5;
+    f.v[FACT_KERNEL_SHARE] = 0.3;
+    f.v[FACT_STEP_MS] = 1;
+    const struct fixed_share fixed = habits_fixed_share(&f);
+    assert_true(fixed.low < fixed.mid && fixed.mid < fixed.high);
+    assert_true(fixed.mid >= 0.5 && fixed.mid <= 0.71);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_done_more_seldom_leaves_its_part),
+        cmocka_unit_test(habits_add_up),
+        cmocka_unit_test(as_often_as_it_is_changes_nothing),
+        cmocka_unit_test(a_larger_batch_pays_once_for_what_is_fixed),
+        cmocka_unit_test(the_loader_and_the_loop_go_together),
+        cmocka_unit_test(what_was_not_recorded_is_not_predicted),
+        cmocka_unit_test(unknown_time_beside_is_no_time),
+        cmocka_unit_test(a_fixed_share_takes_facts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
