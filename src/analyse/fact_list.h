@@ -62,6 +62,8 @@ FACT(BATCH_MS, "batch_time", "ms", "loader, mean in a worker")
 FACT(BATCH_CPU_MS, "batch_cpu_time", "ms", "loader, mean CPU time of making it")
 FACT(COLLATE_OF_BATCH, "collate_of_batch", "share", "loader")
 FACT(TRANSFORM_OF_SAMPLE, "transform_of_sample", "share", "loader")
+FACT(LOAD_LINE_SHARE, "slowest_line_of_loading", "share",
+     "Python stacks, no workers: one line's part of the time to load")
 FACT(QUEUE_EMPTY_SHARE, "queue_empty_share", "share", "loader")
 FACT(QUEUE_WAIT_SHARE, "queue_wait_share", "share",
      "loader, of a step: nothing to take from the queue")

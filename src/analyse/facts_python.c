@@ -104,6 +104,10 @@ void facts_of_python(struct report *r, struct facts *f)
     f->v[FACT_IMPORT_S] = lines.used_ns[PY_IMPORT] / 1e9;
     f->v[FACT_COMPILE_SHARE] = at_most(
         fmax(lines.used_ns[PY_COMPILE] - early, 0) / loop, 1);
+    const double load_ns = lines.used_ns[PY_LOADING] + lines.used_ns[PY_COLLATE];
+    const struct loader *l = loaders_training(&r->loaders);
+    if (load_ns > 0 && l && l->num_workers == 0)
+        f->v[FACT_LOAD_LINE_SHARE] = lines.top[PY_LOADING].ns / load_ns;
     f->v[FACT_GC_SHARE] = gc_share(r, t, f->v[FACT_IMPORT_S], loop);
     f->v[FACT_GC_LIKELY_SHARE] = gc_likely(r, t, f->v[FACT_IMPORT_S], loop);
     set_lines(r, f, &lines);

@@ -120,12 +120,12 @@ static double with_calls(const struct pipeline *p, const struct facts *f)
 /* What was measured not to be files has the sample's other calls already: the floor is
  * what stays where nothing else did. */
 static void set_calls(const struct pipeline *p, struct facts *f, enum fact mid,
-                      double share)
+                      double share, double floor_ns)
 {
     if (!(share > 0))
         return;
     struct left left = left_of(p, share, 0.4, 0);
-    const double least = floor_of_samples(f) / p->make_ns;
+    const double least = floor_ns / p->make_ns;
     left.usual = fmin(fmax(left.usual, least), 1 - 0.5 * fmin(share, 1));
     left.much = fmax(left.much, left.usual);
     set_gain(p, f, mid, &left, false);
@@ -135,10 +135,15 @@ static void set_calls(const struct pipeline *p, struct facts *f, enum fact mid,
  * leave the opens. */
 static void set_files(const struct pipeline *p, struct facts *f)
 {
+    const double least = floor_of_samples(f);
     const double reads = with_calls(p, f);
     const double large = f->v[FACT_READ_SHARE] - fact_small_reads(f);
-    set_calls(p, f, FACT_OPENS_GAIN, fmax(fact_of_calls(f) + large, reads));
-    set_calls(p, f, FACT_READS_GAIN, reads);
+    /* readline() without a buffer: all of the reads, and what goes with each of them, are
+     * on one line. What the other lines take was measured, and stays. */
+    const double line = f->v[FACT_LOAD_LINE_SHARE];
+    const bool one = line >= f->v[FACT_READ_SHARE] && f->v[FACT_READ_KB] < 1;
+    set_calls(p, f, FACT_OPENS_GAIN, fmax(fact_of_calls(f) + large, reads), least);
+    set_calls(p, f, FACT_READS_GAIN, one ? fmin(reads, line) : reads, one ? 0 : least);
 }
 
 /* ---- Settings -------------------------------------------------------------------------------- */

@@ -74,9 +74,9 @@ static double compute_beside(const struct pipeline *p, const struct settings *s,
  * work in between (one thread, CPU time) a step took 0.1 to 0.2 ms more after 1 ms, 0.3
  * after 10 and 0.5 to 0.6 after 30, for 10 or 50 operators alike; steps of 5 and 15 ms
  * showed none of it. Short ones are mostly such misses: no more than a third. */
-static double cold_ns(const struct pipeline *p, double idle_ns)
+double whatif_cold_ns(double compute_ns, double idle_ns)
 {
-    const double most = fmin(0.75e6, p->compute_ns / 3);
+    const double most = fmin(0.75e6, compute_ns / 3);
     return most * idle_ns / (idle_ns + 10e6);
 }
 
@@ -94,9 +94,9 @@ static double warmer_by(const struct pipeline *p, const struct settings *s,
                         double factor)
 {
     const struct settings now = whatif_now(p);
-    return fmax(cold_ns(p, idle_between(p, &now, 1)) -
-                    cold_ns(p, idle_between(p, s, factor)),
-                0);
+    const double was = whatif_cold_ns(p->compute_ns, idle_between(p, &now, 1));
+    const double is = whatif_cold_ns(p->compute_ns, idle_between(p, s, factor));
+    return fmax(was - is, 0);
 }
 
 static double receive_beside(const struct pipeline *p, const struct costs *costs,

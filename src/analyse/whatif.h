@@ -78,6 +78,10 @@ struct forecast whatif_predict(const struct pipeline *pipeline,
 /* The fewest workers that come within 3 % of the best; prefetch as it is, at least 2. */
 struct settings whatif_best(const struct pipeline *pipeline);
 
+/* Of a step's computing: what it takes longer since it begins with cold caches, `idle_ns`
+ * after the last. */
+double whatif_cold_ns(double compute_ns, double idle_ns);
+
 const char *forecast_limit_name(enum forecast_limit limit);
 
 /* "workers=4,prefetch=2,transform=3" or "data=free", "evaluation=10,checkpoint=5",

@@ -297,6 +297,37 @@ static void loading_by_hand_takes_what_is_around_it(void **state)
     const struct gain g = gain_of(&c, "metadata_bound");
     assert_near(g.mid, 0.5 + 0.9 * 0.45, 1e-9);
     assert_near(g.high, 0.95, 1e-9);
+    /* Steps of 20 ms: 0.1 ms to put a batch together, and the 1 ms that computes begins
+     * warm, which is worth a third of it at most. */
+    c = TRIAL({ FACT_INPUT_SHARE, 0.5 }, { FACT_WAIT_SHARE, 0 },
+              { FACT_PREPROCESSING_SHARE, 0 }, { FACT_COLLATE_SHARE, 0 },
+              { FACT_OTHER_SHARE, 0.45 }, { FACT_OPEN_SHARE, 1 },
+              { FACT_READ_SHARE, 0 }, { FACT_OPENS_PER_STEP, 1000 },
+              { FACT_STEP_MS, 20 });
+    const double left_ms = 20 * (1 - gain_of(&c, "metadata_bound").mid);
+    assert_near(left_ms, 1 + 0.1 - 0.22, 0.01);
+}
+
+/* 256 samples a batch, read byte by byte on one line; the other lines stay as they are,
+ * and no guess of what a sample takes comes on top. */
+static void reads_on_one_line_leave_the_other_lines(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_READ_SHARE] = 0.7;
+    f.v[FACT_READ_KB] = 0.001;
+    f.v[FACT_READS_PER_STEP] = 20000;
+    f.v[FACT_BATCH_SIZE] = 256;
+    f.v[FACT_OPEN_SHARE] = 0;
+    gains_of_pipeline(&alone, &f);
+    assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 256 * 20e3 - 0.25e6, 0.1e6);
+    f.v[FACT_LOAD_LINE_SHARE] = 0.9;
+    gains_of_pipeline(&alone, &f);
+    assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 2e6 - 0.38e6, 0.05e6);
+    f.v[FACT_LOAD_LINE_SHARE] = 0.5; /* they are on several */
+    gains_of_pipeline(&alone, &f);
+    assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 256 * 20e3 - 0.25e6, 0.1e6);
 }
 
 static void kept_workers_save_what_passes_between_epochs(void **state)
@@ -338,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_larger_batch_pays_once_for_all),
         cmocka_unit_test(small_reads_leave_their_bytes),
         cmocka_unit_test(loading_by_hand_takes_what_is_around_it),
+        cmocka_unit_test(reads_on_one_line_leave_the_other_lines),
         cmocka_unit_test(kept_workers_save_what_passes_between_epochs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
