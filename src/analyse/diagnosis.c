@@ -147,7 +147,7 @@ static int forecast_loop(struct report *r, const struct pipeline *p,
     const bool loader = s->loader || !habits_asked(s);
     if (loader) {
         struct settings with = *s;
-        with.compute_less_ns = habits_log_less_ns(&habits, s);
+        with.compute_less_ns = habits_less_ns(&habits, s);
         one->forecast = whatif_predict(p, &with);
     }
     rc = habits_predict(&habits, s, loader ? &one->forecast : NULL, p->step_ns,

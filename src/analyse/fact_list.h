@@ -53,6 +53,8 @@ FACT(PIN_MEMORY, "pin_memory", "1", "DataLoader")
 FACT(BATCH_SIZE, "batch_size", "1", "DataLoader")
 FACT(BATCH_ROWS, "batch_rows", "1",
      "rows the trained model gives results for, no loader: the batch or more")
+FACT(POSITIONS, "layers_over_positions", "1",
+     "Python layer: layers of the model that see many rows a sample")
 FACT(BATCH_MB, "batch_size_mb", "MiB", "DataLoader")
 FACT(SAMPLE_MS, "sample_time", "ms", "loader, mean")
 FACT(SAMPLE_CPU_SHARE, "sample_cpu_share", "share", "loader, CPU over wall of a batch")
@@ -116,6 +118,8 @@ FACT(SWITCHES, "context_switches", "1/s", "monitors")
 FACT(TURNS, "involuntary_switches_per_cpu_second", "1/s", "monitors")
 FACT(SLEEPS, "voluntary_switches_per_cpu_second", "1/s", "monitors")
 FACT(SPIN_SHARE, "spinning_share", "share", "native stacks")
+FACT(AWAIT_SHARE, "waiting_for_threads_share", "share",
+     "native stacks: spinning, libraries of threads, tight loops of a JIT")
 FACT(CPU_LIMIT, "cpu_quota", "cores", "monitors, cgroup")
 FACT(THROTTLED_SHARE, "throttled_share", "share", "monitors, cgroup")
 FACT(THROTTLED_PERIODS, "throttled_periods", "share", "monitors, cgroup")
@@ -150,6 +154,8 @@ FACT(FAULT_KERNEL_SHARE, "page_fault_kernel_share", "share",
      "page faults, at what native stacks in the kernel say of one")
 FACT(HUGE_BLOCKS_SHARE, "huge_blocks_share", "share",
      "allocations beyond 32 MiB, their pages cleared anew, modelled")
+FACT(FAULT_TOUCH_SHARE, "page_fault_user_share", "share",
+     "page faults beyond growth at 0.25 µs of the program's own code, modelled")
 FACT(ALLOCS_PER_STEP, "allocations_per_step", "1", "allocations")
 FACT(ALLOC_MB_PER_STEP, "allocated_per_step", "MiB", "allocations")
 FACT(TURNOVER, "allocated_over_kept", "1",

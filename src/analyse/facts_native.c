@@ -92,6 +92,17 @@ static const char *plain_name(const char *name)
     return name;
 }
 
+/* A library that does nothing but hand work to threads: what is spent in its own code is
+ * waiting for them, whether its functions have names or not. */
+static double await_share(const struct hot_function *h)
+{
+    static const char *const modules[] = { "libgomp", "libiomp", "libpthreadpool" };
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        if (strncmp(path_base(h->module), modules[i], strlen(modules[i])) == 0)
+            return h->share;
+    return spin_share(h);
+}
+
 static bool is_allocator(const struct hot_function *h)
 {
     static const char *const names[] = {
@@ -125,7 +136,7 @@ static bool is_framework(const struct hot_function *h)
 }
 
 struct shares {
-    double blas, doubles, kernels, spin, allocator, interpreter, framework;
+    double blas, doubles, kernels, spin, await, allocator, interpreter, framework;
     const char *blas_module;
 };
 
@@ -139,6 +150,7 @@ static void add(struct shares *s, const struct hot_function *h)
     s->doubles += is_double(h) ? h->share : 0;
     s->kernels += kernel && !is_spin(h) ? h->share : 0;
     s->spin += spin_share(h);
+    s->await += await_share(h);
     s->allocator += is_allocator(h) ? h->share : 0;
     s->interpreter += is_interpreter(h) ? h->share : 0;
     s->framework += is_framework(h) && !kernel ? h->share : 0;
@@ -163,6 +175,7 @@ void facts_of_native(struct report *r, struct facts *f)
     f->v[FACT_SPIN_SHARE] = s.spin;
     /* Who spins until he is given work leaves his core to anybody who has some. */
     f->v[FACT_FREE_CORES] += s.spin * f->v[FACT_CPU_CORES];
+    f->v[FACT_AWAIT_SHARE] = at_most(s.await + h->tight_share, 1);
     f->v[FACT_ALLOC_SHARE] = s.allocator;
     f->v[FACT_PYTHON_SHARE] = s.interpreter;
     /* Imports are the interpreter's too, but no step's. */

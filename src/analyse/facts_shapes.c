@@ -1,6 +1,7 @@
 /* facts_shapes.c: what the shapes of batches tell: their size where no loader knows it,
  * and how much of them is padding (loaders.h). */
 #include <math.h>
+#include <string.h>
 
 #include "analyse/fact_parts.h"
 #include "analyse/loaders.h"
@@ -8,9 +9,27 @@
 
 enum { LEAST_CALLS = 8 };
 
+/* A convolution, a recurrence, attention: of one sample they see as many rows as it has
+ * positions. */
+static double layers_over_positions(const struct py_model *m)
+{
+    static const char *const kinds[] = { "Conv", "LSTM",      "GRU",
+                                         "RNN",  "Attention", "Transformer" };
+    uint64_t count = 0;
+    for (size_t i = 0; i < m->layer_count; i++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            if (strstr(m->layers[i].type, kinds[k])) {
+                count += m->layers[i].count;
+                break;
+            }
+    return (double)count;
+}
+
 void facts_of_shapes(struct report *r, struct facts *f)
 {
     const struct loader_report *l = &r->loaders;
+    if (r->layer.model_count > 0)
+        f->v[FACT_POSITIONS] = layers_over_positions(&r->layer.models[0]);
     if (l->cells > 0)
         f->v[FACT_PADDING_SHARE] = fmin(fmax(1 - l->filled / l->cells, 0), 1);
     if (loaders_training(l) || l->rows.count < LEAST_CALLS)

@@ -174,6 +174,10 @@ static int count_all(const struct stacks *s, struct arena *arena,
         if (rc == 0)
             rc = list_lines(&c, arena, hot);
     }
+    uint64_t tight = 0;
+    if (rc == 0)
+        rc = stacks_tight_loops(s, &tight);
+    hot->tight_share = c.samples ? (double)tight / (double)c.samples : 0;
     hot->samples = c.samples;
     hot->own_share = c.samples ? (double)c.own / (double)c.samples : 0;
     hot->cpu_ns = (double)(c.samples + hot->lost) * hot->period_ns;

@@ -29,8 +29,9 @@ struct hot_functions {
     const char *why; /* "" or why there is nothing */
     uint64_t samples, lost, other, cut, shallow;
     double period_ns, cpu_ns; /* cpu_ns: all samples together, those lost included */
-    double own_share;         /* of it, in Sonde's own code inside the program */
-    unsigned method;          /* enum stack_method */
+    double tight_share; /* of it, in tight loops of code made at run time: waiting */
+    double own_share;   /* of it, in Sonde's own code inside the program */
+    unsigned method;    /* enum stack_method */
     double
         coverage; /* cpu_ns over the CPU time the program used; NaN unknown. Small with
                       * a window, and when processes live for less than a period */

@@ -10,9 +10,10 @@
 
 /* ---- What is paid by the step, and by the sample ---------------------------------------- */
 
-/* All but arithmetic and samples is paid by the step. Arithmetic on few samples waits for
- * the weights to be read, which a larger batch does once for all of them: a quarter of it
- * is left at one sample, all of it at 16. Of a sample that is fetched alone half is the
+/* All but arithmetic and samples is paid by the step. Arithmetic on few rows waits for the
+ * weights to be read, which a larger batch does once for all of them: a quarter of it is
+ * left at one row, all of it at 16. Layers over positions (convolutions) have many rows of
+ * a single sample. Of a sample that is fetched alone half is the
  * way to the data set, with caches that the step in between has filled with other things. */
 struct fixed_share habits_fixed_share(const struct facts *f)
 {
@@ -21,8 +22,9 @@ struct fixed_share habits_fixed_share(const struct facts *f)
     const double kernels = f->v[FACT_KERNEL_SHARE];
     const double samples = f->v[FACT_SAMPLE_MS] * batch / f->v[FACT_STEP_MS];
     const double few = fmax(1 - batch / 16, 0);
+    const double few_rows = f->v[FACT_POSITIONS] > 0 ? 0 : few;
     const double arithmetic = isnan(kernels) ? 1 - overhead : kernels;
-    const double by_sample = arithmetic * (1 - 0.75 * few) +
+    const double by_sample = arithmetic * (1 - 0.75 * few_rows) +
                              (isnan(samples) ? 0 : samples) * (1 - 0.5 * few);
     if (isnan(overhead) || isnan(batch))
         return (struct fixed_share){ NAN, NAN, NAN };
@@ -41,6 +43,22 @@ double habits_log_share(const struct facts *f)
     return other >= 0.8 * share ? fmin(all, fmax(other, share)) : all;
 }
 
+/* What is left is all but the collector, and goes somewhat faster: walking over all objects
+ * empties the caches, and filling them again (some MB at some GB/s) is part of what comes
+ * behind it. Where it was called between the phases, those are left, and with them what
+ * calls them. */
+double habits_without_collector(const struct facts *f)
+{
+    const double share = f->v[FACT_GC_SHARE];
+    const double known = f->v[FACT_GC_LIKELY_SHARE];
+    const double likely = fmax(share, known > 0.99 ? 0.99 : known);
+    const double phases = 1 - f->v[FACT_OTHER_SHARE];
+    const double refill = 0.7 / f->v[FACT_STEP_MS];
+    if (phases > 0 && phases < 1 - 0.8 * share && refill > 0)
+        return fmax(phases - refill, 0.5 * phases) + 0.1 * phases;
+    return 0.85 * (1 - likely);
+}
+
 /* ---- As it was ----------------------------------------------------------------------------- */
 
 void habits_of(const struct report *r, const struct facts *f, struct habits *ret_habits)
@@ -55,6 +73,7 @@ void habits_of(const struct report *r, const struct facts *f, struct habits *ret
         .extras = { (double)a->checkpoints, (double)a->evaluations },
         .extra_ns = { a->checkpoint_ns, a->evaluation_ns },
         .log_ns = habits_log_share(f) * loop,
+        .gc_ns = (1 - habits_without_collector(f)) * loop,
         .fixed = fixed.mid,
         .fixed_low = fixed.low,
         .fixed_high = fixed.high,
@@ -76,13 +95,15 @@ static double part_gone(double times)
 
 bool habits_asked(const struct settings *s)
 {
-    return s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 || s->batch > 0;
+    return s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 || s->gc > 0 ||
+           s->batch > 0;
 }
 
-double habits_log_less_ns(const struct habits *h, const struct settings *s)
+double habits_less_ns(const struct habits *h, const struct settings *s)
 {
-    const double less = h->log_ns / h->steps * part_gone(s->logging);
-    return less > 0 ? less : 0;
+    const double logs = h->log_ns / h->steps * part_gone(s->logging);
+    const double collects = h->gc_ns / h->steps * part_gone(s->gc);
+    return (logs > 0 ? logs : 0) + (collects > 0 ? collects : 0);
 }
 
 static int refuse(char error[WHATIF_ERROR_LEN], const char *why)
@@ -103,6 +124,8 @@ static int check(const struct habits *h, const struct settings *s,
         return refuse(error, "no checkpoint was recorded between its steps");
     if (s->logging > 0 && !(h->log_ns > 0))
         return refuse(error, "no time in logging was recorded");
+    if (s->gc > 0 && !(h->gc_ns > 0))
+        return refuse(error, "no time in Python's garbage collector was recorded");
     if (s->batch > 0 && s->loader)
         return refuse(error, "batch= goes with no setting of the loader: how long a "
                              "larger batch takes to make was not measured");
@@ -128,7 +151,7 @@ static struct parts steps_after(const struct habits *h, const struct settings *s
         [EXTRA_CHECKPOINT] = s->checkpoint, [EXTRA_EVALUATION] = s->evaluation
     };
     double step = loader ? h->step_ns * loader->step_ns / loader_now_ns
-                         : h->step_ns - habits_log_less_ns(h, s);
+                         : h->step_ns - habits_less_ns(h, s);
     for (int i = 0; i < EXTRAS; i++)
         if (h->beside_ns[i] > 0)
             step -= h->beside_ns[i] / h->steps * part_gone(times[i]);
@@ -160,6 +183,19 @@ static void widen(const struct habits *h, struct habits_forecast *f)
     f->step_high_ns = fmax(f->step_high_ns, f->step_ns) * (1 + by);
 }
 
+/* Logging and collecting are known from sampled stacks, and both empty caches that the
+ * steps fill again: it may be a seventh more, or less. */
+static void widen_sampled(const struct habits *h, const struct settings *s,
+                          struct habits_forecast *f)
+{
+    const double by = 0.15 * habits_less_ns(h, s);
+    f->step_low_ns = fmax(f->step_low_ns - by, 0.4 * f->step_low_ns);
+    f->step_high_ns = fmin(f->step_high_ns + by, fmax(f->step_high_ns, h->step_ns));
+    f->loop_low_ns = fmax(f->loop_low_ns - by * h->steps, 0.4 * f->loop_low_ns);
+    f->loop_high_ns = fmin(f->loop_high_ns + by * h->steps,
+                           fmax(f->loop_high_ns, h->loop_ns));
+}
+
 int habits_predict(const struct habits *h, const struct settings *s,
                    const struct forecast *loader, double loader_now_ns,
                    struct habits_forecast *ret_forecast,
@@ -188,6 +224,7 @@ int habits_predict(const struct habits *h, const struct settings *s,
         f.loop_low_ns -= h->steps * (f.step_ns - f.step_low_ns);
         f.loop_high_ns += h->steps * (f.step_high_ns - f.step_ns);
     }
+    widen_sampled(h, s, &f);
     widen(h, &f);
     *ret_forecast = f;
     return 0;

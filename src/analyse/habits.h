@@ -25,7 +25,8 @@ struct habits {
     double extra_ns[EXTRAS];  /* all of them together, in their zones */
     double beside_ns[EXTRAS]; /* in steps, because of them (account_beside_ns) */
     double log_ns;            /* of the loop */
-    double fixed;             /* of a step: the share paid however large its batch is */
+    double gc_ns; /* of the loop: with what the collector takes from others */
+    double fixed; /* of a step: the share paid however large its batch is */
     double fixed_low, fixed_high;
     double workers;       /* of the loader; NaN: none */
     double foreign_share; /* of the cores, taken by other programs; NaN: none */
@@ -41,8 +42,8 @@ void habits_of(const struct report *report, const struct facts *facts,
 
 /* Whether anything of the loop was asked for. */
 bool habits_asked(const struct settings *settings);
-/* What logging more seldom takes off the main thread's work in a step. */
-double habits_log_less_ns(const struct habits *habits, const struct settings *settings);
+/* What logging and collecting more seldom takes off the main thread's work in a step. */
+double habits_less_ns(const struct habits *habits, const struct settings *settings);
 /* `loader`: what settings of the loader make of a step, with the logging as it is asked
  * for; NULL where none was named. −EINVAL: ret_error says what was not recorded. */
 int habits_predict(const struct habits *habits, const struct settings *settings,
@@ -56,6 +57,8 @@ struct fixed_share {
     double low, mid, high;
 };
 struct fixed_share habits_fixed_share(const struct facts *facts);
+/* Of step time: what is left without the garbage collector; NaN: not known. */
+double habits_without_collector(const struct facts *facts);
 /* Of the main thread's time: logging, with what is computed only to be logged. */
 double habits_log_share(const struct facts *facts);
 

@@ -1,4 +1,5 @@
 /* rules_host.c: rules about processors, the interpreter and native code. */
+#include "analyse/habits.h"
 #include "analyse/rules.h"
 
 /* ---- cpu_saturated ---------------------------------------------------------------------- */
@@ -93,6 +94,25 @@ static bool is_team(const struct rule_case *c)
            team_loss(c) >= c->t->team_loss;
 }
 
+/* With as many threads as cores the work is left: CPU time in which no thread waited for
+ * another. How much of it runs side by side is known as far as it did: where nearly all
+ * CPU time was waiting nobody knows, and it is between one core and all of them. Without
+ * native stacks waiting is not told from work. */
+static void gain_of_threads(const struct rule_case *c, struct draft *d, double lost)
+{
+    const double sleeps = FACT_OF(c, SLEEPS) > 0 ? SWITCH_S * FACT_OF(c, SLEEPS) : 0;
+    const double waits = fmin(FACT_OF(c, AWAIT_SHARE) + sleeps, 0.98);
+    const double used = FACT_OF(c, CPU_CORES);
+    d->gain = (struct gain){ 0.1 * lost, 0.7 * lost, fmin(1.5 * lost, 0.95) };
+    if (!(FACT_OF(c, AWAIT_SHARE) >= 0.05) || !(used >= 1))
+        return;
+    const double work = used * (1 - waits); /* in steps of now, on one core */
+    const double beside = pow(used, 1 - 0.5 * waits);
+    const double left = fmin(work / beside, 1);
+    d->gain = (struct gain){ fmax(1 - fmax(1.15 * work, left), 0), 1 - left,
+                             1 - 0.85 * work / fmax(used, FACT_OF(c, CORES)) };
+}
+
 static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
 {
     const double per_core = FACT_OF(c, BUSY_THREADS) / FACT_OF(c, CORES);
@@ -104,8 +124,7 @@ static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
     const double turn = 1 - 1 / sqrt(threads / FACT_OF(c, CORES));
     const double lost = fmin(fmax(team_loss(c), crowd ? turn : 0), 0.8);
     d->stake = lost;
-    /* How long they wait for the last one is nobody's to know before. */
-    d->gain = (struct gain){ 0.1 * lost, 0.7 * lost, fmin(1.5 * lost, 0.95) };
+    gain_of_threads(c, d, lost);
     buf_printf(&d->text, "%.0f threads %s %.0f cores", threads,
                crowd ? "want to run on" : "share", FACT_OF(c, CORES));
     if (is_team(c))
@@ -132,14 +151,15 @@ static bool judge_gil(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->gil_wait))
         return false;
     d->stake = share;
-    /* What the main thread does itself is left, and goes faster: the other thread also
-     * takes a core while the main one computes without the lock. Beyond nine tenths of
-     * waiting the rest is mostly waking up for it, and nobody can tell how much. */
+    /* What the main thread does itself is left. It goes no faster: in a process of its own
+     * the other work has a core as before. At best it is gone, and leaves its core.
+     * Beyond nine tenths of waiting the rest is mostly waking up for the lock, and nobody
+     * can tell how much. */
     const double cores = FACT_OF(c, CORES);
-    const double slowed = cores >= 1 ? cores / (cores + 1) : 0.75;
+    const double alone = cores >= 1 ? cores / (cores + 1) : 0.75;
     const double own = 1 - share;
     const double least = share > 0.9 ? 0.05 : 0.7;
-    d->gain = (struct gain){ 0.8 * share, 1 - own * slowed, 1 - least * own * slowed };
+    d->gain = (struct gain){ 0.8 * share, 1 - own, 1 - least * own * alone };
     buf_printf(&d->text, "The main thread waits for the GIL %.0f %% of its time",
                100 * share);
     put_place(&d->text, "; it is held by ", PLACE_OF(c, GIL));
@@ -151,20 +171,10 @@ static bool judge_gil(const struct rule_case *c, struct draft *d)
     return true;
 }
 
-/* What is left is all but the collector, and goes somewhat faster: walking over all objects
- * empties the caches, and filling them again (some MB at some GB/s) is part of what comes
- * behind it. Where it was called between the phases, those are left, and with them what
- * calls them. */
 static void gain_without_collector(const struct rule_case *c, struct draft *d,
                                    double share)
 {
-    const double known = FACT_OF(c, GC_LIKELY_SHARE);
-    const double likely = fmax(share, known > 0.99 ? 0.99 : known);
-    const double phases = 1 - FACT_OF(c, OTHER_SHARE);
-    const double refill = 0.7 / FACT_OF(c, STEP_MS);
-    double left = 0.85 * (1 - likely);
-    if (phases > 0 && phases < 1 - 0.8 * share && refill > 0)
-        left = fmax(phases - refill, 0.5 * phases) + 0.1 * phases;
+    const double left = habits_without_collector(c->f);
     d->gain = (struct gain){ fmin(0.9 * share, 1 - left), 1 - left, 1 - 0.6 * left };
 }
 

@@ -17,6 +17,19 @@ static bool is_usual_churn(const struct rule_case *c, double share)
            !(FACT_OF(c, HUGE_BLOCKS_SHARE) >= c->t->allocator);
 }
 
+/* What the kernel and the allocator take, and what the program itself pays for a fresh page:
+ * the way into the kernel and back, and a page that no cache and no TLB has. That is
+ * charged to the instruction that touched it, so it can only be counted; it is never all
+ * that is left. */
+static double churn_gone(const struct rule_case *c, double share, double allocator)
+{
+    const double kernel = fmin(fmax(share, allocator + FACT_OF(c, FAULT_KERNEL_SHARE)),
+                               1);
+    const double touch = FACT_OF(c, FAULT_TOUCH_SHARE);
+    const double left = 1 - kernel;
+    return touch > 0 ? 1 - fmax(left - touch, 0.25 * left) : kernel;
+}
+
 static bool judge_churn(const struct rule_case *c, struct draft *d)
 {
     const double allocator = FACT_OF(c, ALLOC_SHARE);
@@ -27,10 +40,7 @@ static bool judge_churn(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = share;
     d->always_low = is_usual_churn(c, share);
-    /* Fresh pages are cold ones too: the code that fills them gains with it. */
-    const double most = fmin(fmax(share, (isnan(allocator) ? 0 : allocator) +
-                                             FACT_OF(c, FAULT_KERNEL_SHARE)),
-                             1);
+    const double most = churn_gone(c, share, isnan(allocator) ? 0 : allocator);
     d->gain = (struct gain){ 0.5 * fmax(share, 0.9 * most), most,
                              most + 0.9 * (1 - most) };
     buf_printf(&d->text, "Allocating and giving back memory takes %.0f %% of CPU time",

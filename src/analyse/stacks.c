@@ -281,3 +281,80 @@ int stacks_walk(const struct stacks *s,
     }
     return 0;
 }
+
+/* ---- Loops that wait -------------------------------------------------------------------------------- */
+
+enum { TIGHT_LINE = 64, TIGHT_LEAST = 50 };
+
+struct tight_key {
+    uint64_t line; /* UINT64_MAX: the module as a whole */
+    uint32_t module, pad;
+};
+
+static int count_tight(struct strmap *lines, uint32_t module, uint64_t line,
+                       uint64_t samples)
+{
+    struct tight_key key;
+    memset(&key, 0, sizeof key);
+    key.line = line;
+    key.module = module;
+    struct strmap_entry *e = strmap_enter(lines, (const char *)&key, sizeof key, NULL);
+    if (!e)
+        return -ENOMEM;
+    e->value += samples;
+    return 0;
+}
+
+/* Where the innermost frame of a count is code of a JIT. */
+static int take_tight(const struct inside *in, const struct stack_count_row *row,
+                      struct strmap *lines)
+{
+    struct stack_node_row node;
+    struct stack_frame_row frame;
+    struct stack_module_row module;
+    if (row->node == STACK_OTHER ||
+        !tablefile_get(in->file, in->nodes, row->node, &node, sizeof node) ||
+        !tablefile_get(in->file, in->frame_table, node.frame, &frame, sizeof frame) ||
+        !tablefile_get(in->file, in->modules, frame.module, &module, sizeof module) ||
+        !module.pid || tablefile_text(in->file, module.path)[0])
+        return 0;
+    const int rc = count_tight(lines, frame.module, UINT64_MAX, row->samples);
+    return rc < 0
+               ? rc
+               : count_tight(lines, frame.module, frame.key / TIGHT_LINE, row->samples);
+}
+
+static uint64_t sum_tight(const struct strmap *lines)
+{
+    uint64_t samples = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        struct tight_key key;
+        memcpy(&key, lines->entries[i].key, sizeof key);
+        const uint64_t here = lines->entries[i].value;
+        if (key.line == UINT64_MAX || here < TIGHT_LEAST)
+            continue;
+        key.line = UINT64_MAX;
+        uint64_t all = 0;
+        if (strmap_get(lines, (const char *)&key, sizeof key, &all) && 2 * here >= all)
+            samples += here;
+    }
+    return samples;
+}
+
+int stacks_tight_loops(const struct stacks *s, uint64_t *ret_samples)
+{
+    const struct inside *in = s->inside;
+    const uint32_t count = tablefile_count(in->file, in->counts);
+    struct strmap lines;
+    int rc = 0;
+    strmap_init(&lines);
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        struct stack_count_row row;
+        if (tablefile_get(in->file, in->counts, i, &row, sizeof row))
+            rc = take_tight(in, &row, &lines);
+    }
+    if (rc == 0)
+        *ret_samples = sum_tight(&lines);
+    strmap_release(&lines);
+    return rc;
+}

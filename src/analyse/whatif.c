@@ -340,8 +340,9 @@ const char *forecast_limit_name(enum forecast_limit limit)
 /* Times more seldom, or as large: 1 and more. */
 static bool set_times(struct settings *s, const char *key, double times)
 {
-    double *const fields[] = { &s->evaluation, &s->checkpoint, &s->logging, &s->batch };
-    static const char *const names[] = { "evaluation", "checkpoint", "logging",
+    double *const fields[] = { &s->evaluation, &s->checkpoint, &s->logging, &s->gc,
+                               &s->batch };
+    static const char *const names[] = { "evaluation", "checkpoint", "logging", "gc",
                                          "batch" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(key, names[i]) == 0 && times >= 1 && times <= 1e6) {
@@ -390,7 +391,8 @@ int whatif_parse(const char *text, struct settings *settings,
         if (len && (len >= sizeof word || !value || !set_one(&s, word, value))) {
             (void)snprintf(ret_error, WHATIF_ERROR_LEN,
                            "'%.*s' is not workers=N, prefetch=N, transform=TIMES, "
-                           "data=free, or evaluation, checkpoint, logging, batch=TIMES "
+                           "data=free, or evaluation, checkpoint, logging, gc, "
+                           "batch=TIMES "
                            "(1 or more)",
                            (int)(len < 40 ? len : 40), p);
             return -EINVAL;

@@ -49,7 +49,7 @@ static void what_nobody_measured_is_unknown(void **state)
         FACT_OTHER_SHARE,
         FACT_STEP_MEAN_MS,
         FACT_EVALUATIONS,
-        FACT_CHECKPOINT_BESIDE,
+        FACT_CHECKPOINT_BESIDE, /* none, so nothing beside them */
         FACT_EVALUATION_BESIDE,
         FACT_CORES,
         FACT_CPU_CORES,

@@ -189,6 +189,57 @@ static void without_collections_the_phases_are_left(void **state)
     assert_near(gain_of(&c, "gc_pauses").mid, 1 - 0.85 * 0.5, 1e-9);
 }
 
+/* 90 % of the CPU time of two cores waits; the rest, 0.2 of a step, takes between a tenth
+ * of a step on both cores and two tenths on one. */
+static void as_many_threads_as_cores_leave_the_work(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_BUSY_THREADS, 20 }, { FACT_CORES, 2 },
+                           { FACT_RUNNABLE, 10 }, { FACT_CPU_CORES, 2 },
+                           { FACT_AWAIT_SHARE, 0.9 });
+    const struct gain most = gain_of(&c, "oversubscribed");
+    assert_near(1 - most.mid, 0.2 / pow(2, 0.55), 1e-9);
+    assert_true(1 - most.high < 0.1 && 1 - most.low > 0.2);
+    /* They do nothing but work: fewer threads leave all of it. */
+    c = TRIAL({ FACT_BUSY_THREADS, 20 }, { FACT_CORES, 2 }, { FACT_RUNNABLE, 10 },
+              { FACT_CPU_CORES, 2 }, { FACT_AWAIT_SHARE, 0.1 });
+    assert_near(1 - gain_of(&c, "oversubscribed").mid, 1.8 / pow(2, 0.95), 1e-9);
+    /* What is waiting and what is work is not known: a guess, and a wide range. */
+    c = TRIAL({ FACT_BUSY_THREADS, 20 }, { FACT_CORES, 2 }, { FACT_RUNNABLE, 10 },
+              { FACT_CPU_CORES, 2 });
+    const struct gain guess = gain_of(&c, "oversubscribed");
+    assert_true(guess.low < 0.1 && guess.high > 0.9);
+}
+
+/* Moved into a process the other work keeps its core: the main thread's own time is
+ * left as it was. */
+static void without_the_lock_the_main_threads_own_time_is_left(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_GIL_WAIT_SHARE, 0.8 }, { FACT_CORES, 2 });
+    const struct gain gain = gain_of(&c, "gil_contention");
+    assert_near(gain.mid, 0.8, 1e-9);
+    assert_true(gain.low < 0.8 && gain.high > 0.85);
+}
+
+/* 40 % in the kernel; the code that touches the pages pays for them too. */
+static void fresh_pages_cost_the_program_itself(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_ALLOC_SHARE, 0 }, { FACT_FAULT_SHARE, 0.3 },
+                           { FACT_FAULT_KERNEL_SHARE, 0.4 }, { FACT_TURNOVER, 100 });
+    assert_near(gain_of(&c, "allocation_churn").mid, 0.4, 1e-9);
+    c = TRIAL({ FACT_ALLOC_SHARE, 0 }, { FACT_FAULT_SHARE, 0.3 },
+              { FACT_FAULT_KERNEL_SHARE, 0.4 }, { FACT_FAULT_TOUCH_SHARE, 0.1 },
+              { FACT_TURNOVER, 100 });
+    assert_near(gain_of(&c, "allocation_churn").mid, 0.5, 1e-9);
+    /* A modelled cost never takes all that is left. */
+    c = TRIAL({ FACT_ALLOC_SHARE, 0 }, { FACT_FAULT_SHARE, 0.3 },
+              { FACT_FAULT_KERNEL_SHARE, 0.8 }, { FACT_FAULT_TOUCH_SHARE, 0.3 },
+              { FACT_TURNOVER, 100 });
+    assert_near(gain_of(&c, "allocation_churn").mid, 0.95, 1e-9);
+}
+
 static void a_function_that_mostly_logs_goes_whole(void **state)
 {
     (void)state;
@@ -363,6 +414,9 @@ int main(void)
         cmocka_unit_test(a_function_that_mostly_logs_goes_whole),
         cmocka_unit_test(what_is_done_seldom_leaves_its_fiftieth),
         cmocka_unit_test(logging_takes_its_values_with_it),
+        cmocka_unit_test(as_many_threads_as_cores_leave_the_work),
+        cmocka_unit_test(without_the_lock_the_main_threads_own_time_is_left),
+        cmocka_unit_test(fresh_pages_cost_the_program_itself),
         cmocka_unit_test(evaluation_and_checkpoints_keep_their_part),
         cmocka_unit_test(floats_take_half_of_what_doubles_do),
         cmocka_unit_test(a_tuned_blas_is_as_much_faster_as_it_was_measured),

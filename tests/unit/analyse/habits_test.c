@@ -18,6 +18,7 @@ static const struct habits loop = {
     .extra_ns = { [EXTRA_CHECKPOINT] = 0.5e9, [EXTRA_EVALUATION] = 2e9 },
     .beside_ns = { [EXTRA_CHECKPOINT] = 0, [EXTRA_EVALUATION] = 0.3e9 },
     .log_ns = 0.4e9,
+    .gc_ns = 0.5e9,
     .fixed = 0.75,
     .fixed_low = 0.5,
     .fixed_high = 0.9,
@@ -48,6 +49,8 @@ static void what_is_done_more_seldom_leaves_its_part(void **state)
     f = ask(&loop, (struct settings){ .logging = 50 });
     assert_near(f.loop_ns, 4e9 - 0.98 * 0.4e9, 1);
     assert_near(f.step_ns, 10e6 - 0.98 * 4e6, 1);
+    f = ask(&loop, (struct settings){ .gc = 100 });
+    assert_near(f.loop_ns, 4e9 - 0.99 * 0.5e9, 1);
 }
 
 static void habits_add_up(void **state)
@@ -109,6 +112,8 @@ static void what_was_not_recorded_is_not_predicted(void **state)
     refused(&h, (struct settings){ .checkpoint = 2 }, "no checkpoint");
     h.log_ns = NAN;
     refused(&h, (struct settings){ .logging = 2 }, "no time in logging");
+    h.gc_ns = NAN;
+    refused(&h, (struct settings){ .gc = 2 }, "garbage collector");
     h.fixed = NAN;
     refused(&h, (struct settings){ .batch = 2 }, "native stacks");
     h = loop;
@@ -127,6 +132,22 @@ static void unknown_time_beside_is_no_time(void **state)
     struct habits h = loop;
     h.beside_ns[EXTRA_EVALUATION] = NAN;
     assert_near(ask(&h, (struct settings){ .evaluation = 10 }).loop_ns, 4e9 - 1.8e9, 1);
+}
+
+/* Weights are read once for all rows; a convolution has many of a single sample. */
+static void few_samples_are_few_rows_without_positions(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_BATCH_SIZE] = 4;
+    f.v[FACT_OVERHEAD_SHARE] = 0.5;
+    f.v[FACT_KERNEL_SHARE] = 0.2;
+    f.v[FACT_STEP_MS] = 1;
+    f.v[FACT_POSITIONS] = 6;
+    assert_near(habits_fixed_share(&f).mid, 0.8, 1e-9);
+    f.v[FACT_POSITIONS] = 0;
+    assert_near(habits_fixed_share(&f).mid, 1 - 0.2 * (1 - 0.75 * 0.75), 1e-9);
 }
 
 static void a_fixed_share_takes_facts(void **state)
@@ -155,6 +176,7 @@ int main(void)
         cmocka_unit_test(what_was_not_recorded_is_not_predicted),
         cmocka_unit_test(unknown_time_beside_is_no_time),
         cmocka_unit_test(a_fixed_share_takes_facts),
+        cmocka_unit_test(few_samples_are_few_rows_without_positions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

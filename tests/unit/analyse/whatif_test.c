@@ -336,11 +336,13 @@ static void settings_are_read_from_words(void **state)
     assert_true(s.loader);
     struct settings loop = { 0 };
     assert_int_equal(
-        whatif_parse("evaluation=20,checkpoint=7.5 logging=50,batch=8", &loop, error),
+        whatif_parse("evaluation=20,checkpoint=7.5 logging=50,gc=9,batch=8", &loop,
+                     error),
         0);
     assert_near(loop.evaluation, 20, 0);
     assert_near(loop.checkpoint, 7.5, 0);
     assert_near(loop.logging, 50, 0);
+    assert_near(loop.gc, 9, 0);
     assert_near(loop.batch, 8, 0);
     assert_false(loop.loader);
     static const char *const wrong[] = {

@@ -1,6 +1,7 @@
 # truth: gc_pauses
 # about: gc.collect() after every step, once put there against a full memory, walks through some 600 000 live Python objects of the data set each time and frees nothing
 # cure: --collect-every 100
+# whatif: gc=100
 # needs: torch
 """Insurance claims by priority: claims are Python objects with their lists of codes, a bag of embeddings ranks them."""
 import argparse
