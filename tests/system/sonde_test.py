@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,17 @@ def run(directory, *command, options=(), check=True, **more):
         "run", "--quiet", "-o", directory, *options, "--", *command, check=check, **more
     )
     return Run(Path(directory), done.returncode, done.stdout, done.stderr)
+
+
+def wait_for_cpu(supervisor, seconds):
+    """Until the program of a `sonde run` has had that much CPU time, however long it takes."""
+    children = f"/proc/{supervisor.pid}/task/{supervisor.pid}/children"
+    ticks = 0
+    while ticks < seconds * os.sysconf("SC_CLK_TCK") and supervisor.poll() is None:
+        time.sleep(0.02)
+        for child in Path(children).read_text().split():
+            stat = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
+            ticks = int(stat[11]) + int(stat[12])
 
 
 def report(directory, **options):

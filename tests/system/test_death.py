@@ -173,7 +173,7 @@ def test_a_limit_that_is_not_reached_changes_nothing(tmp_path):
 # ---- Hangs -------------------------------------------------------------------------------
 
 
-def wait_for_child(directory, patience=20):
+def wait_for_child(directory, patience=100):
     end = time.monotonic() + patience
     while time.monotonic() < end:
         try:

@@ -11,8 +11,22 @@ STEPS = 20
 
 @pytest.fixture(scope="module")
 def times(tmp_path_factory):
-    done = run(tmp_path_factory.mktemp("times") / "run", workload("known_times"))
-    return json.loads(done.stdout), done.report()
+    # What takes the processor away between the program's look at the clock and ours makes
+    # them differ: such a run is made again. A wrong report is wrong every time.
+    for _ in range(4):
+        done = run(tmp_path_factory.mktemp("times") / "run", workload("known_times"))
+        found = json.loads(done.stdout), done.report()
+        if all(total_ms(found[1], *path) == near(found[0][PATHS[path][0]]) for path in PATHS):
+            break
+    return found
+
+
+def total_ms(answer, *path):
+    return 1e3 * operation(answer, *path)["total_s"]
+
+
+def near(truth_ms):
+    return pytest.approx(truth_ms, rel=0.005, abs=0.2)
 
 
 def phase_ms(answer, name):
@@ -38,7 +52,7 @@ def test_each_path_took_the_time_it_spun(times, path):
     name, count, least_ms = PATHS[path]
     found = operation(answer, *path)
     assert found["count"] == count
-    assert 1e3 * found["total_s"] == pytest.approx(truth[name], rel=0.005, abs=0.2)
+    assert total_ms(answer, *path) == near(truth[name])
     assert found["min_ms"] >= least_ms * 0.999
     assert found["mean_ms"] * count == pytest.approx(1e3 * found["total_s"], rel=1e-6)
 
@@ -68,11 +82,9 @@ def test_time_outside_all_zones_is_other(times):
 
 def test_step_times_are_the_times_between_steps(times):
     truth, answer = times
-    names = ("load", "forward", "backward", "optimizer", "outside")
-    mean = sum(truth[n] for n in names) / STEPS
     step = answer["summary"]["step_ms"]
-    assert step["count"] in (STEPS - 1, STEPS)
-    assert step["mean"] == pytest.approx(mean, rel=0.02)
+    assert step["count"] == STEPS - 1
+    assert step["mean"] == pytest.approx(truth["between steps"], rel=0.02)
 
 
 def test_self_and_children_make_up_the_total(times):

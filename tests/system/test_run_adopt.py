@@ -74,7 +74,7 @@ def test_afterwards_any_look_at_runs_finishes_it(tmp_path, command):
     assert answer["exit"] == {"code": None, "signal": None, "cause": "unknown"}
     assert NOTE in answer["notes"]
     lived = (answer["ended_ns"] - answer["started_ns"]) / 1e9
-    assert 0 <= lived < 10
+    assert 0 <= lived < 60
     assert answer["command"] == [program("signal_log")]
     assert (orphan.directory / "run.json").stat().st_mode & 0o777 == 0o600
 
@@ -122,6 +122,6 @@ def test_a_damaged_run_json_harms_nobody(tmp_path, text):
 def test_a_daemon_that_outlives_the_program_is_not_waited_for(tmp_path):
     start = time.monotonic()
     done = sonde("run", "-q", "-o", tmp_path / "run", "sh", "-c",
-                 "setsid sleep 20 >/dev/null 2>&1 </dev/null & exit 2", check=False)
+                 "setsid sleep 100 >/dev/null 2>&1 </dev/null & exit 2", check=False)
     assert done.returncode == 2
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 90

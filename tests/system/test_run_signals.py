@@ -155,7 +155,7 @@ def state(pid):
         return stat.read().rsplit(")", 1)[1].split()[0]
 
 
-def becomes(pid, letter, seconds=5):
+def becomes(pid, letter, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if state(pid) == letter:

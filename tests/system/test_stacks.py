@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sonde_test import SONDE, SOURCE, environment, program, report, run, sonde
+from sonde_test import SONDE, SOURCE, environment, program, report, run, sonde, wait_for_cpu
 
 RATE = 799
 SECONDS = 3
@@ -215,7 +215,7 @@ def test_samples_survive_the_supervisor(tmp_path):
         env=env,
         stdout=subprocess.DEVNULL,
     )
-    time.sleep(1.5)
+    wait_for_cpu(supervisor, 1.2)
     supervisor.send_signal(signal.SIGKILL)
     supervisor.wait()
     for _ in range(150):

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from sonde_test import SONDE, SOURCE, environment, program, report, run, sonde
+from sonde_test import SONDE, SOURCE, environment, program, report, run, sonde, wait_for_cpu
 
 RATE = 249  # timers of CPU time are looked at in every tick of the kernel, mostly 250 Hz
 SECONDS = 10  # 2,490 samples: 60 % is known to about a point
@@ -163,7 +163,9 @@ def test_rings_are_gone_afterwards_and_little_room_is_no_harm(tmp_path):
 
 
 def test_samples_survive_a_kill(tmp_path):
-    script = f"{program('hot_plain')} 30 & sleep 1.5; kill -9 $!; exit 4"
+    used = "$(cut -d' ' -f14 /proc/$!/stat)"  # ticks of CPU time, mostly of 10 ms
+    script = (f"{program('hot_plain')} 200 & while [ {used} -lt 70 ]; do sleep 0.1; done; "
+              "kill -9 $!; exit 4")
     done = sampled(tmp_path, "sh", "-c", script, check=False)
     assert done.returncode == 4
     answer = done.report()
@@ -179,7 +181,7 @@ def test_a_killed_supervisor_leaves_the_program_alone(tmp_path):
             env={**env, "SONDE_STACKS": "timer"},
             stdout=stdout,
         )
-    time.sleep(0.7)
+    wait_for_cpu(supervisor, 0.7)
     supervisor.send_signal(signal.SIGKILL)
     supervisor.wait()
     for _ in range(150):
