@@ -46,9 +46,10 @@ static const char *flops_words(char *text, double value)
 
 static const char *value_words(const struct compare_row *row, double value, char *text)
 {
-    char inner[HUMAN_LEN];
-    if (isnan(value))
-        return strcpy(text, "–");
+    if (isnan(value)) {
+        (void)snprintf(text, HUMAN_LEN, "–");
+        return text;
+    }
     switch (row->unit) {
     case UNIT_NS:
         return human_duration(text, value);
@@ -66,8 +67,8 @@ static const char *value_words(const struct compare_row *row, double value, char
         return flops_words(text, value);
     case UNIT_COUNT:
     case UNIT_RATE:
-        put_rate(inner, sizeof inner, value);
-        return strcpy(text, inner);
+        put_rate(text, HUMAN_LEN, value);
+        return text;
     case UNIT_PLAIN:
         break;
     }
@@ -80,7 +81,7 @@ static void change_words(const struct compare_cell *cell, char *text)
 {
     const double percent = (cell->ratio - 1) * 100;
     if (isnan(cell->ratio))
-        (void)strcpy(text, "");
+        text[0] = '\0';
     else if (!isnan(cell->low) && !compare_cell_differs(cell))
         (void)snprintf(text, HUMAN_LEN, "~");
     else if (fabs(percent) < 0.05)
