@@ -160,7 +160,7 @@ static double taken_before(const struct loader *l)
     return (double)none / POINTS;
 }
 
-/* Of those that were taken in their turn the quicker ones had a worker with nothing else
+/* Of those that were taken in their turn the quickest had a worker with nothing else
  * to do. */
 static double idle_receive(const struct loader *l)
 {
@@ -168,7 +168,7 @@ static double idle_receive(const struct loader *l)
         return NAN;
     const double before = taken_before(l);
     return before < 0.9
-               ? distribution_quantile(&l->receive.d, before + 0.25 * (1 - before))
+               ? distribution_quantile(&l->receive.d, before + 0.1 * (1 - before))
                : NAN;
 }
 
