@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-ROWS, COLUMNS, TICKS = 240, 320, 22000
+ROWS, COLUMNS, TICKS = 240, 320, 45000
 
 
 def hall():

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-PICTURES, SPECIES, BATCH, EPOCHS = 1280, 9, 64, 4
+PICTURES, SPECIES, BATCH, EPOCHS = 1280, 9, 64, 7
 
 
 def herbarium(rng):

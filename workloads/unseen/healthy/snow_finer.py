@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-MAPS, BATCH, ROUNDS, TURNS = 2048, 64, 66, 3
+MAPS, BATCH, ROUNDS, TURNS = 2048, 32, 60, 3
 
 
 def snow_maps(rng):

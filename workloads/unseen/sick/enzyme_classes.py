@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # truth: padding_waste
-# about: sequences of very different lengths are drawn into batches at random and padded to the longest, so that four fifths of what the encoder multiplies is padding
+# about: sequences of very different lengths are drawn into batches at random and padded to the longest, so that three quarters of what the encoder multiplies is padding
 # cure: cured/enzyme_classes.py
 # needs: torch numpy
 """Enzyme class from the amino acid sequence: a small transformer encoder, AdamW, one process."""
