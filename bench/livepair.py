@@ -2,7 +2,7 @@
 
 Started one after the other a loop takes 10 % more or less each time: the machine drifts,
 clocks and neighbours change. Here both are started, and stopped; then one of them runs for
-half a second while the other stands still, in the order A B B A, so that whatever changes
+a second while the other stands still, in the order A B B A, so that whatever changes
 more slowly than that weighs on both alike. What is stopped and continued (SIGSTOP, SIGCONT)
 is the whole tree of processes: workers, and a profiler's own processes, which compete for
 the cores only while their program runs, as they do in earnest.
@@ -26,7 +26,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WINDOW_S, WARM_S, START_S, END_S = 0.5, 1.0, 90.0, 40.0
+WINDOW_S, WARM_S, START_S, END_S = 1.0, 1.0, 90.0, 40.0
 MOST_STEPS = 100_000
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 

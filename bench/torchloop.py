@@ -14,8 +14,8 @@ from places import QUICK, ROOT, SONDE, environment
 from tables import Row, Table
 
 LOOP = ROOT / "bench" / "torch_train.py"
-PAIRS, BLOCKS = (8, 2) if QUICK else (24, 3)
-PEER_PAIRS, PEER_BLOCKS = (1, 1) if QUICK else (2, 2)
+PAIRS, BLOCKS = (8, 1) if QUICK else (24, 2)
+PEER_PAIRS, PEER_BLOCKS = (1, 1) if QUICK else (2, 1)
 BAR = 1.02
 LEAST = 6  # pairs, for an interval of 95 % to exist
 SPREAD = 0.015  # the loop against itself should not move by more
@@ -134,7 +134,7 @@ def loop() -> Table:
         for name, command in peers(python, out).items():
             table.rows.append(peer_row(name, python, command, out, why))
     table.note = (
-        "Both programs are alive and run in turns of half a second, A B B A, with all "
+        "Both programs are alive and run in turns of a second, A B B A, with all "
         "their processes; a pair of processes is one observation, of "
         f"{2 * BLOCKS} turns each ({2 * PEER_BLOCKS} for peers). ratio: of mean step "
         "times, nothing left out; Hodges–Lehmann, exact signed-rank interval over pairs. "

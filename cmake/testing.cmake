@@ -60,7 +60,7 @@ function(add_unit_test source)
         list(APPEND labels tsan)
         add_dependencies(tsan_tests ${target})
     endif()
-    describe_test(unit/${path} ${source} 60 "${labels}")
+    describe_test(unit/${path} ${source} 240 "${labels}")
 endfunction()
 
 # fuzz/X_fuzz.c -> a replay of its corpus everywhere, the fuzzer in the fuzz preset.
@@ -71,7 +71,7 @@ function(add_fuzz_target source)
     set(targets fuzz_${name}_replay)
     add_test(NAME fuzz/${name}
              COMMAND fuzz_${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
-    describe_test(fuzz/${name} ${source} 120 fuzz)
+    describe_test(fuzz/${name} ${source} 240 fuzz)
     if(SONDE_SANITIZE STREQUAL "fuzzer")
         add_executable(fuzz_${name} ${source})
         target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)

@@ -8,7 +8,6 @@ child see none of ours; it ends with the session, or with the process.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import select
 import subprocess
@@ -75,14 +74,19 @@ class Companion:
             process.wait(_START_S)  # it leaves the real one in the background
             line = process.stdout.readline() if process.stdout else b""
             if process.stdin is None or not line.strip().isdigit():
+                self._missed(f"{command} ended with status {process.returncode}")
                 return
             _allow(int(line))
             process.stdin.write(b"g")
             process.stdin.flush()
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            logging.getLogger("sonde").debug("no companion: %s", error)
+            self._missed(str(error))
             return
         self._process = process
+
+    def _missed(self, why: str) -> None:
+        """For the session's log: stacks and monitors of the run will be missing."""
+        self.notes = [f"no helper process, so nothing seen from outside: {why}"]
 
     def stop(self) -> None:
         """Ends it and waits until its files are complete."""

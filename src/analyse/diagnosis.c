@@ -73,18 +73,24 @@ static int put_why(struct report *r, const struct finding *f)
     return rc;
 }
 
+static void put_gain(struct buf *b, const struct report *r, const struct finding *f)
+{
+    const double low = 1 - f->gain.high, high = 1 - f->gain.low;
+    const double ms = r->account.median_ns / 1e6, s = r->account.wall_ns / 1e9;
+    buf_printf(b, ". Predicted: %.0f–%.0f %% less time", 100 * f->gain.low,
+               100 * f->gain.high);
+    if (f->gain_of_run && s > 0)
+        buf_printf(b, " for the run (%.3g → %.3g–%.3g s)", s, s * low, s * high);
+    else if (!f->gain_of_run && ms > 0)
+        buf_printf(b, " per step (%.3g → %.3g–%.3g ms)", ms, ms * low, ms * high);
+}
+
 static int put_next(struct report *r, const struct finding *f)
 {
     struct buf b = BUF_INIT;
     buf_puts(&b, f->recommendation);
-    if (f->gain.mid >= 0.01) {
-        const double ms = r->account.median_ns / 1e6;
-        buf_printf(&b, ". Predicted: %.0f–%.0f %% less time", 100 * f->gain.low,
-                   100 * f->gain.high);
-        if (ms > 0)
-            buf_printf(&b, " per step (%.3g → %.3g–%.3g ms)", ms,
-                       ms * (1 - f->gain.high), ms * (1 - f->gain.low));
-    }
+    if (f->gain.mid >= 0.01)
+        put_gain(&b, r, f);
     const int rc = set_text(r, &r->next, &b);
     buf_release(&b);
     return rc;

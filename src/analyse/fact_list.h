@@ -65,6 +65,8 @@ FACT(BATCH_CPU_MS, "batch_cpu_time", "ms", "loader, mean CPU time of making it")
 FACT(COLLATE_OF_BATCH, "collate_of_batch", "share", "loader")
 FACT(TRANSFORM_OF_SAMPLE, "transform_of_sample", "share", "loader")
 FACT(QUEUE_EMPTY_SHARE, "queue_empty_share", "share", "loader")
+FACT(QUEUE_WAIT_SHARE, "queue_wait_share", "share",
+     "loader, of a step: nothing to take from the queue")
 FACT(WORKER_BUSY_SHARE, "worker_busy_share", "share", "loader")
 FACT(CROWDED_SHARE, "cores_taken_by_workers", "share",
      "loader and monitors, no core idle")
@@ -100,6 +102,8 @@ FACT(FIRST_WAIT_S, "wait_for_first_batch", "s", "loader, workers started")
 FACT(CORES, "cores", "1", "machine")
 FACT(CPU_CORES, "cpu_used", "cores", "launcher and monitors")
 FACT(IDLE_CORES, "cores_idle", "cores", "monitors")
+FACT(FREE_CORES, "cores_without_work", "cores",
+     "monitors and native stacks, idle or spinning")
 FACT(SYSTEM_BUSY, "cpu_system_share", "share", "monitors")
 FACT(FOREIGN_CORES, "cpu_of_others", "cores", "monitors")
 FACT(IOWAIT_SHARE, "iowait_share", "share", "monitors")
@@ -130,10 +134,14 @@ FACT(GROWTH_LATE, "rss_growth_late_over_early", "1", "monitors")
 FACT(LEAK_MB, "leaked", "MiB", "allocation sites")
 FACT(LEAK_KB_PER_STEP, "leak_per_step", "KiB", "allocation sites")
 FACT(LIVE_MB, "live_heap", "MiB", "allocations")
+FACT(LIVE_PEAK_MB, "live_heap_peak", "MiB",
+     "allocations, of the process that held most")
 FACT(FRAGMENTATION, "rss_over_live_heap", "1", "allocations and monitors")
 FACT(WORKER_GROWTH_MB, "worker_private_growth", "MiB", "monitors, all workers")
 FACT(WORKER_COPIED_MB, "worker_pages_copied", "MiB",
      "workers: smaps_rollup at their first batch and their end; of those that looked")
+FACT(DATASET_OBJECTS, "large_containers_of_objects", "1",
+     "loader, attributes of the data set")
 FACT(WORKER_PRIVATE_MB, "worker_private", "MiB", "monitors, all workers at the end")
 FACT(SWAP_MB, "swap", "MiB", "monitors")
 FACT(MAJOR_FAULTS, "page_faults_major", "1/s", "monitors")
@@ -144,6 +152,8 @@ FACT(FAULT_KERNEL_SHARE, "page_fault_kernel_share", "share",
      "page faults, at what native stacks in the kernel say of one")
 FACT(FAULT_TOUCH_SHARE, "page_fault_user_share", "share",
      "page faults beyond growth at 0.25 µs of the program's own code, modelled")
+FACT(HUGE_BLOCKS_SHARE, "huge_blocks_share", "share",
+     "allocations beyond 32 MiB, their pages cleared anew, modelled")
 FACT(ALLOCS_PER_STEP, "allocations_per_step", "1", "allocations")
 FACT(ALLOC_MB_PER_STEP, "allocated_per_step", "MiB", "allocations")
 FACT(TURNOVER, "allocated_over_kept", "1",

@@ -6,7 +6,8 @@
 #include "analyse/report.h"
 #include "num/trend.h"
 
-enum { LEAST_POINTS = 6, POINTS_MAX = 256 };
+/* Of four points in a row every one must be above the one before to be sure of a slope. */
+enum { LEAST_POINTS = TREND_LEAST_N, FEW_POINTS = 6, POINTS_MAX = 256 };
 
 /* Without steps nobody says where the work begins; programs set up first. */
 double steady_from_s(const struct report *r)
@@ -76,9 +77,56 @@ static double quarter(const double *y, size_t n, size_t number)
     return median_of(part, count);
 }
 
+/* By how much something moved in the first half and in the second. Few points have no
+ * quarters: there the halves' ends are compared. */
+struct halves {
+    double early, late;
+};
+
+static struct halves moved(const double *y, size_t n)
+{
+    const size_t half = (n - 1) / 2;
+    if (n < FEW_POINTS)
+        return (struct halves){ y[half] - y[0], y[n - 1] - y[n - 1 - half] };
+    return (struct halves){ quarter(y, n, 1) - quarter(y, n, 0),
+                            quarter(y, n, 3) - quarter(y, n, 2) };
+}
+
+/* Steps that were done by then; NaN where nobody knows. */
+static double steps_until(const struct report *r, double t_s)
+{
+    const struct step_series *s = &r->series;
+    const double at = t_s * 1e9 + (double)r->start_ns;
+    size_t i = 0;
+    if (s->count < 2 || s->partial)
+        return NAN;
+    while (i + 2 < s->count && (double)s->points[i + 1].time_ns <= at)
+        i++;
+    const double from = (double)s->points[i].time_ns;
+    const double span = (double)s->points[i + 1].time_ns - from;
+    const double part = span > 0 ? fmin(fmax((at - from) / span, 0), 1) : 0;
+    return ((double)i + part) * (double)s->per_point;
+}
+
+/* How much of the growth came late: the second half's over the first's, each for as many
+ * steps, since others on the machine may slow a program that goes on as before. By time
+ * where nobody made steps. */
+static double late_over_early(const struct report *r, const double *x, const double *y,
+                              size_t n)
+{
+    double work[POINTS_MAX];
+    for (size_t i = 0; i < n; i++)
+        work[i] = steps_until(r, x[i]);
+    const struct halves grown = moved(y, n), by_steps = moved(work, n);
+    const bool steps = by_steps.early >= 1 && by_steps.late >= 1;
+    const struct halves done = steps ? by_steps : moved(x, n);
+    const double first = grown.early / done.early, second = grown.late / done.late;
+    return first > 0 ? second / first : second > 0 ? INFINITY : NAN;
+}
+
 struct growth series_growth(const struct report *r, const struct report_series *s)
 {
-    struct growth g = { NAN, NAN, NAN, NAN };
+    struct growth g = { NAN, NAN, NAN, NAN, false };
     double x[POINTS_MAX], y[POINTS_MAX];
     struct trend t;
     size_t n = 0;
@@ -93,8 +141,7 @@ struct growth series_growth(const struct report *r, const struct report_series *
     g.per_s = t.slope;
     g.low_per_s = t.low;
     g.total = t.slope * (x[n - 1] - x[0]);
-    const double first = quarter(y, n, 1) - quarter(y, n, 0);
-    const double second = quarter(y, n, 3) - quarter(y, n, 2);
-    g.late = first > 0 ? second / first : second > 0 ? INFINITY : NAN;
+    g.late = late_over_early(r, x, y, n);
+    g.few = n < FEW_POINTS;
     return g;
 }

@@ -132,12 +132,21 @@ static bool is_input(int phase)
            phase == SONDE_AUGMENTATION || phase == SONDE_COLLATE;
 }
 
-static struct input_io io_of_input(const struct io_report *io)
+/* Where workers load, what the main process reads inside next() are their batches, from
+ * pipes and sockets, and most of it is waiting: none of that is a file. */
+static bool is_receiving(const struct io_by_zone *z, const struct loader *l)
 {
+    return l && l->num_workers > 0 && strcmp(z->zone, "DataLoader.next") == 0;
+}
+
+static struct input_io io_of_input(const struct report *r)
+{
+    const struct io_report *io = &r->io;
+    const struct loader *l = loaders_training(&r->loaders);
     struct input_io in = { .known = false };
     for (size_t i = 0; io->hand.known && i < io->zone_count; i++) {
         const struct io_by_zone *z = &io->zones[i];
-        if (!is_input(z->phase))
+        if (!is_input(z->phase) || is_receiving(z, l))
             continue;
         in.known |= z->calls[0] || z->opens || z->looks;
         in.open_ns += z->open_ns;
@@ -166,7 +175,7 @@ static double input_ns(const struct report *r)
 
 static void set_input(const struct report *r, struct facts *f)
 {
-    const struct input_io in = io_of_input(&r->io);
+    const struct input_io in = io_of_input(r);
     const double all_ns = input_ns(r);
     const double steps = (double)r->account.steps;
     if (!in.known || !(all_ns > 0))

@@ -80,6 +80,7 @@ static void set_place(struct report *r, struct facts *f, const struct handload *
 void facts_of_hand(struct report *r, struct facts *f)
 {
     struct handload load = { .known = false };
+    r->hand_share = 0;
     if (!reads_in_steps(r) || handload_read(r, &load) < 0)
         return;
     const struct io_hand *h = &r->io.hand;
@@ -95,5 +96,6 @@ void facts_of_hand(struct report *r, struct facts *f)
     set(f, FACT_INPUT_SHARE, f->v[FACT_INPUT_SHARE] + share,
         stacks ? by_both : by_calls);
     f->v[FACT_OTHER_SHARE] -= share;
+    r->hand_share = share;
     set_place(r, f, &load);
 }

@@ -32,25 +32,6 @@ static double mean_of(const struct loader_times *t)
 
 /* ---- The model ------------------------------------------------------------------------ */
 
-/* CPU of the main process in a step, without what it spends on making or taking batches,
- * and without threads that spin until they are given work: they make room for whoever
- * wants their core. At least what the main thread itself computes, at most all cores
- * while it does. */
-static double compute_cpu(const struct report *r, const struct loader *l,
-                          const struct pipeline *p)
-{
-    char pid[16];
-    (void)snprintf(pid, sizeof pid, "%u", l->pid);
-    const double loop = account_loop_ns(&r->account);
-    const double over = loop > 0 ? loop : report_duration_s(r) * 1e9;
-    const double spin = native_spin_ns(&r->hot) / over;
-    const double cores = steady_mean(r, "cpu", pid) / 100 - fmin(spin, p->cores - 1);
-    const double beside = l->num_workers > 0 ? p->receive_ns : p->make_cpu_ns;
-    const double all = cores * p->step_ns - (isnan(beside) ? 0 : beside);
-    const double least = p->compute_ns - p->compute_wait_ns;
-    return isnan(all) ? NAN : fmin(fmax(all, least), p->compute_ns * p->cores);
-}
-
 /* Where there are more workers than cores, what a worker does not compute it waits for a
  * core: with fewer of them it would not. */
 static double own_make(const struct loader *l, double cores, double make, double cpu)
@@ -74,10 +55,27 @@ static double foreign_cores(const struct report *r)
     return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0);
 }
 
-/* Of a wall time of the main thread: waiting for a core while the workers had it. Others
- * that want cores have their part of the waiting. */
+/* Cores that threads of the run take by spinning until they are given work. */
+static double spinning_cores(const struct report *r)
+{
+    const double loop = account_loop_ns(&r->account);
+    return native_spin_ns(&r->hot) / (loop > 0 ? loop : report_duration_s(r) * 1e9);
+}
+
+static double part_waited(double delay, double cpu)
+{
+    return delay / (cpu + delay);
+}
+
+/* Of the wall time of the main thread outside of fetching: waiting for a core while the
+ * workers had it. Others that want cores have their part of the waiting.
+ *
+ * The kernel adds up the delays of a process's threads. Where some of them only spin, the
+ * delay may be all the main thread's (`most`) or theirs as much as they had of the CPU
+ * time (`least`); between the two, computing takes the CPU time that the process has for
+ * it, which is known to a twentieth of all it had. */
 static double waited_for_workers(const struct report *r, const struct loader *l,
-                                 double compute_ns)
+                                 const struct pipeline *p)
 {
     char pid[16];
     (void)snprintf(pid, sizeof pid, "%u", l->pid);
@@ -87,7 +85,30 @@ static double waited_for_workers(const struct report *r, const struct loader *l,
     const double others = foreign_cores(r);
     if (!(main_cpu > 0.01) || !(delay > 0) || !(workers > 0) || isnan(others))
         return 0;
-    return compute_ns * delay / (main_cpu + delay) * workers / (workers + others);
+    const double works = fmax(main_cpu - spinning_cores(r), 0.05 * main_cpu);
+    const double needs = (works + 0.05 * main_cpu) * p->step_ns -
+                         (isnan(p->receive_ns) ? 0 : p->receive_ns);
+    const double ours = p->compute_ns * workers / (workers + others);
+    const double least = ours * part_waited(delay, main_cpu);
+    const double most = ours * part_waited(delay, works);
+    return fmin(fmax(p->compute_ns - needs, least), most);
+}
+
+/* CPU of the main process in a step, without what it spends on making or taking batches,
+ * and without threads that spin until they are given work: they make room for whoever
+ * wants their core. At least what the main thread itself computes, at most all cores
+ * while it does. */
+static double compute_cpu(const struct report *r, const struct loader *l,
+                          const struct pipeline *p)
+{
+    char pid[16];
+    (void)snprintf(pid, sizeof pid, "%u", l->pid);
+    const double spin = fmin(spinning_cores(r), p->cores - 1);
+    const double cores = steady_mean(r, "cpu", pid) / 100 - spin;
+    const double beside = l->num_workers > 0 ? p->receive_ns : p->make_cpu_ns;
+    const double all = cores * p->step_ns - (isnan(beside) ? 0 : beside);
+    const double least = p->compute_ns - p->compute_wait_ns;
+    return isnan(all) ? NAN : fmin(fmax(all, least), p->compute_ns * p->cores);
 }
 
 static double batch_mb(const struct loader *l)
@@ -100,6 +121,16 @@ static double median_of_times(const struct loader_times *t)
     return t->d.count ? distribution_quantile(&t->d, 0.5) : NAN;
 }
 
+static bool workers_are_busy(const struct loader *l)
+{
+    double busy = 0, alive = 0;
+    for (size_t i = 0; i < l->worker_count; i++) {
+        busy += l->workers[i].busy_s;
+        alive += l->workers[i].alive_s;
+    }
+    return busy > 0.5 * alive;
+}
+
 /* To take a batch the main process asks its worker for the memory it is in, and a worker
  * that computes answers late: that is waiting, not the work of taking it. */
 static double usual_receive(const struct loader *l)
@@ -108,16 +139,37 @@ static double usual_receive(const struct loader *l)
     return 1.5e6 + 1.2e6 * (isnan(mb) ? 0 : mb);
 }
 
+/* Workers with little to do answer at once: then all of it is work, of many tensors say. */
 static double own_receive(const struct loader *l)
 {
     const double median = median_of_times(&l->receive);
-    return isnan(batch_mb(l)) ? median : at_most(median, usual_receive(l));
+    return isnan(batch_mb(l)) || !workers_are_busy(l)
+               ? median
+               : at_most(median, usual_receive(l));
 }
 
-/* The quicker ones were taken while their worker had nothing else to do. */
+/* Share of batches that cost nothing to take when it was their turn: they had come
+ * before it, and were taken inside of another's fetch. */
+static double taken_before(const struct loader *l)
+{
+    enum { POINTS = 100 };
+    int none = 0;
+    while (none < POINTS &&
+           !(distribution_quantile(&l->receive.d, (none + 0.5) / POINTS) > 0))
+        none++;
+    return (double)none / POINTS;
+}
+
+/* Of those that were taken in their turn the quicker ones had a worker with nothing else
+ * to do. */
 static double idle_receive(const struct loader *l)
 {
-    return l->receive.d.count >= 20 ? distribution_quantile(&l->receive.d, 0.25) : NAN;
+    if (l->receive.d.count < 20)
+        return NAN;
+    const double before = taken_before(l);
+    return before < 0.9
+               ? distribution_quantile(&l->receive.d, before + 0.25 * (1 - before))
+               : NAN;
 }
 
 static void fill_pipeline(const struct report *r, const struct loader *l,
@@ -151,8 +203,31 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
         p->compute_ns = mean_of(&l->consume);
     p->known = p->known && p->compute_ns >= 0;
     if (l->num_workers > 0)
-        p->compute_wait_ns = waited_for_workers(r, l, p->compute_ns);
+        p->compute_wait_ns = waited_for_workers(r, l, p);
     p->compute_cpu_ns = compute_cpu(r, l, p);
+}
+
+/* A loop that loads by itself is a loader without workers. */
+static void fill_by_hand(const struct report *r, struct pipeline *p)
+{
+    const double step = r->account.mean_ns;
+    const double make = r->hand_share * step;
+    *p = (struct pipeline){
+        .known = make > 0 && r->run->meta.cores > 0,
+        .by_hand = true,
+        .prefetch = 2,
+        .cores = r->run->meta.cores,
+        .step_ns = step,
+        .compute_ns = step - make,
+        .compute_cpu_ns = NAN,
+        .make_ns = make,
+        .make_cpu_ns = NAN,
+        .ship_ns = NAN,
+        .receive_ns = NAN,
+        .receive_idle_ns = NAN,
+        .batch_mb = NAN,
+        .foreign_cores = foreign_cores(r),
+    };
 }
 
 void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
@@ -161,6 +236,13 @@ void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
     *ret_pipeline = (struct pipeline){ .known = false };
     if (l)
         fill_pipeline(report, l, ret_pipeline);
+    else if (report->hand_share > 0)
+        fill_by_hand(report, ret_pipeline);
+    /* Without a list of transforms: all that is neither a call for files nor collating. */
+    if (!l || l->transform_count == 0)
+        ret_pipeline->transform_share = report->transform_of_load > 0
+                                            ? report->transform_of_load
+                                            : NAN;
 }
 
 /* ---- Samples ------------------------------------------------------------------------- */
@@ -257,16 +339,6 @@ static void set_samples(const struct report *r, const struct loader *l, struct f
                                          : transform;
 }
 
-static bool workers_are_busy(const struct loader *l)
-{
-    double busy = 0, alive = 0;
-    for (size_t i = 0; i < l->worker_count; i++) {
-        busy += l->workers[i].busy_s;
-        alive += l->workers[i].alive_s;
-    }
-    return busy > 0.5 * alive;
-}
-
 /* Share of batches that were there but could not be taken yet: their worker was making
  * the next and did not answer. A process that has to wait for a core takes longer without
  * that, and workers that have nothing to do answer as soon as they have one. */
@@ -304,6 +376,7 @@ static void set_copied(const struct loader *l, struct facts *f)
     if (isnan(copied))
         return;
     f->v[FACT_WORKER_COPIED_MB] = copied;
+    f->v[FACT_DATASET_OBJECTS] = l->objects[0] != '\0';
     f->v[FACT_WORKER_GROWTH_MB] = fmax(f->v[FACT_WORKER_GROWTH_MB], copied);
     f->v[FACT_WORKER_PRIVATE_MB] = fmax(f->v[FACT_WORKER_PRIVATE_MB], own);
 }
@@ -435,6 +508,8 @@ void facts_of_loader(struct report *r, struct facts *f)
                                                    : l->batch_size;
     if (l->batch_bytes.count)
         f->v[FACT_BATCH_MB] = l->batch_bytes.mean / MIB;
+    if (l->num_workers > 0)
+        f->v[FACT_QUEUE_WAIT_SHARE] = mean_of(&l->wait) / f->v[FACT_STEP_MEAN_MS] / 1e6;
     if (l->num_workers > 0)
         f->v[FACT_QUEUE_EMPTY_SHARE] = 1 - l->ready_share * (1 - late_share(r, l));
     set_samples(r, l, f);

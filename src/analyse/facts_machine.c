@@ -20,6 +20,7 @@ static void set_cores(struct report *r, struct facts *f)
     f->v[FACT_IDLE_CORES] = fmax(round((cores - all) * 100) / 100, 0);
     if (isnan(all))
         f->v[FACT_IDLE_CORES] = NAN;
+    f->v[FACT_FREE_CORES] = f->v[FACT_IDLE_CORES]; /* facts_native.c adds to it */
     f->v[FACT_FOREIGN_CORES] = all >= own ? all - own : isnan(all - own) ? NAN : 0;
     /* The kernel counts them over the whole machine: of no use to a run that has a part. */
     if (!monitors_find(&r->monitors, "cpu_allowed", ""))

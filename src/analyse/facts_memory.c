@@ -48,6 +48,17 @@ static void set_use(struct report *r, struct facts *f)
     (void)group;
 }
 
+/* What goes on growing is highest at the end of the steps. True when nobody looked. */
+static bool heap_peaks_late(const struct report *r)
+{
+    const struct allocations *a = &r->allocations;
+    const double at_s = (double)(a->peak_ns - r->start_ns) / 1e9;
+    const double from_s = steady_from_s(r);
+    const double to_s = (r->account.wall_ns - r->account.end_ns) / 1e9;
+    return !a->known || !a->peak_ns || !r->account.known ||
+           at_s >= from_s + 0.8 * (to_s - from_s);
+}
+
 static void set_growth(struct report *r, struct facts *f)
 {
     char pid[16];
@@ -55,7 +66,8 @@ static void set_growth(struct report *r, struct facts *f)
     const struct report_series *s = monitors_find(&r->monitors, "rss", pid);
     const struct growth g = series_growth(
         r, s ? s : monitors_find(&r->monitors, "rss", ""));
-    f->v[FACT_GROWTH_MB] = g.low_per_s > 0 ? g.total : isnan(g.total) ? NAN : 0;
+    const bool sure = g.low_per_s > 0 && (!g.few || heap_peaks_late(r));
+    f->v[FACT_GROWTH_MB] = sure ? g.total : isnan(g.total) ? NAN : 0;
     f->v[FACT_GROWTH_MB_PER_MIN] = g.per_s * 60;
     f->v[FACT_GROWTH_LATE] = g.late;
 }
@@ -96,8 +108,26 @@ static void set_leaks(struct report *r, struct facts *f)
     f->v[FACT_LEAK_MB] = bytes / MIB;
     if (per_step > 0)
         f->v[FACT_LEAK_KB_PER_STEP] = per_step / 1024;
+    /* Programs let go of everything at their end; what they had kept was live when they
+     * held most. */
+    for (size_t i = 0; bytes == 0 && i < a->site_count; i++)
+        if (a->sites[i].peak_bytes >= 0.5 * (double)a->peak_bytes)
+            worst = &a->sites[i];
     if (worst)
         put_alloc_place(r, f, PLACE_LEAK, worst);
+}
+
+/* Imports allocate a million blocks before the first step: no step does. */
+static void set_per_step(const struct allocations *a, double steps, struct facts *f)
+{
+    double count = (double)a->count, bytes = (double)a->bytes;
+    for (size_t i = 0; i < a->zone_count; i++)
+        if (strncmp(a->zones[i].name, "import ", 7) == 0) {
+            count -= (double)a->zones[i].count;
+            bytes -= (double)a->zones[i].bytes;
+        }
+    f->v[FACT_ALLOCS_PER_STEP] = fmax(count, 0) / steps;
+    f->v[FACT_ALLOC_MB_PER_STEP] = fmax(bytes, 0) / MIB / steps;
 }
 
 static void set_allocations(struct report *r, struct facts *f)
@@ -108,12 +138,12 @@ static void set_allocations(struct report *r, struct facts *f)
         return;
     set_leaks(r, f);
     f->v[FACT_LIVE_MB] = a->live_bytes / MIB;
+    if (a->peak_bytes > 0)
+        f->v[FACT_LIVE_PEAK_MB] = (double)a->peak_bytes / MIB;
     if (a->live_bytes > 0)
         f->v[FACT_FRAGMENTATION] = f->v[FACT_RSS_MB] / f->v[FACT_LIVE_MB];
-    if (steps > 0) {
-        f->v[FACT_ALLOCS_PER_STEP] = (double)a->count / steps;
-        f->v[FACT_ALLOC_MB_PER_STEP] = (double)a->bytes / MIB / steps;
-    }
+    if (steps > 0)
+        set_per_step(a, steps, f);
     const struct alloc_site *most = NULL;
     for (size_t i = 0; i < a->site_count; i++)
         if (!most || a->sites[i].bytes > most->bytes)
@@ -175,6 +205,7 @@ static void set_faults(struct report *r, struct facts *f)
         f->v[FACT_FAULT_TOUCH_SHARE] = at_most(faults * TOUCH_S / cores, 1);
     const double fresh = fresh_mb_per_step(r) * churn_returned(&churn) *
                          FRESH_MS_PER_MB / f->v[FACT_STEP_MS];
+    f->v[FACT_HUGE_BLOCKS_SHARE] = at_most(fresh, 1);
     if (fresh > 0) /* fmax takes the one that is known */
         f->v[FACT_FAULT_SHARE] = at_most(fmax(f->v[FACT_FAULT_SHARE], fresh), 1);
     if (f->v[FACT_STEP_MS] > 0)

@@ -25,8 +25,12 @@ static bool is_reference_blas(const struct hot_function *h)
            !has(h->module, "blis") && !has(h->module, "mkl");
 }
 
+/* numpy's FFT computes in double whatever it is given: no choice of the program's. */
 static bool is_double(const struct hot_function *h)
 {
+    if (has(h->name, "pocketfft"))
+        return false;
+
     static const char *const names[] = { "dgemm", "dgemv", "dsyrk",   "dtrsm",  "dger_",
                                          "ddot",  "daxpy", "<double", "double>" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -88,6 +92,17 @@ static double await_share(const struct hot_function *h)
     return spin_share(h);
 }
 
+/* The C library's functions have several names: malloc is __libc_malloc, and
+ * __GI___libc_malloc where it is called from within. */
+static const char *plain_name(const char *name)
+{
+    static const char *const before[] = { "__GI_", "__libc_", "__" };
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        if (strncmp(name, before[i], strlen(before[i])) == 0)
+            name += strlen(before[i]);
+    return name;
+}
+
 static bool is_allocator(const struct hot_function *h)
 {
     static const char *const names[] = {
@@ -95,15 +110,16 @@ static bool is_allocator(const struct hot_function *h)
         "free",          "cfree",         "realloc",
         "calloc",        "_int_realloc",  "malloc_consolidate",
         "unlink_chunk",  "sysmalloc",     "systrim",
-        "munmap",        "__munmap",      "mmap",
+        "munmap",        "memalign",      "mmap",
         "mmap64",        "madvise",       "posix_memalign",
         "_int_memalign", "aligned_alloc", "brk",
         "sbrk",          "je_malloc",     "tc_malloc",
     };
+    const char *name = plain_name(h->name);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(h->name, names[i]) == 0)
+        if (strcmp(name, names[i]) == 0)
             return true;
-    return has(h->name, "malloc_usable") || has(h->name, "unlink_chunk");
+    return has(name, "malloc_usable") || has(name, "unlink_chunk");
 }
 
 static bool is_interpreter(const struct hot_function *h)
@@ -115,7 +131,8 @@ static bool is_interpreter(const struct hot_function *h)
 static bool is_framework(const struct hot_function *h)
 {
     return has(h->module, "libtorch") || has(h->module, "libc10") ||
-           has(h->module, "_multiarray_umath");
+           has(h->module, "_multiarray_umath") || has(h->module, "libstdc++") ||
+           has(h->module, "/ld-linux");
 }
 
 struct shares {
@@ -157,6 +174,8 @@ void facts_of_native(struct report *r, struct facts *f)
     f->v[FACT_KERNEL_SHARE] = s.kernels;
     f->v[FACT_SPIN_SHARE] = s.spin;
     f->v[FACT_AWAIT_SHARE] = at_most(s.await + h->tight_share, 1);
+    /* Who spins until he is given work leaves his core to anybody who has some. */
+    f->v[FACT_FREE_CORES] += s.spin * f->v[FACT_CPU_CORES];
     f->v[FACT_ALLOC_SHARE] = s.allocator;
     f->v[FACT_PYTHON_SHARE] = s.interpreter;
     /* Imports are the interpreter's too, but no step's. */

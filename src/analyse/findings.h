@@ -42,6 +42,7 @@ struct finding {
     struct finding_evidence evidence[EVIDENCE_MAX];
     size_t evidence_count;
     struct gain gain;
+    bool gain_of_run; /* a part of the run's time, not of a step's */
     /* What the tool's own predictions of this kind were off by (store/ledger.h). */
     size_t tries;
     double past_error; /* median, relative; NaN without tries */

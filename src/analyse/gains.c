@@ -172,6 +172,8 @@ void gains_of_pipeline(const struct pipeline *p, struct facts *f)
 void facts_of_gains(struct report *r, struct facts *f)
 {
     struct pipeline p;
+    r->transform_of_load = f->v[FACT_TRANSFORM_OF_SAMPLE];
     pipeline_of(r, &p);
-    gains_of_pipeline(&p, f);
+    if (!p.by_hand) /* there is no loader to set; rules know what its calls cost */
+        gains_of_pipeline(&p, f);
 }

@@ -151,6 +151,9 @@ struct report {
     struct report_forecast *forecasts; /* in the order they were asked for */
     bool transforms_unknown;           /* of the training loader */
     double readers_ns; /* time of those who load data; 0: the main thread does */
+    double hand_share; /* of a step: loading without a loader; 0 none */
+    double
+        transform_of_load; /* of the time to load: work on what was read; NaN unknown */
     struct provenance *provenance;
     size_t provenance_count;
     const char **notes;

@@ -129,12 +129,33 @@ static enum severity severity_of(const struct thresholds *t, double stake)
     return stake >= t->medium ? SEVERITY_MEDIUM : SEVERITY_LOW;
 }
 
-static void add_evidence(const struct facts *f, const enum fact *list,
+/* What is measured of everything, and says nothing where there is next to none of it. */
+static bool is_noise(enum fact fact, double value)
+{
+    static const struct {
+        enum fact fact;
+        double least;
+    } quiet[] = {
+        { FACT_OPENS_PER_STEP, 0.5 },     { FACT_LOOKS_PER_STEP, 0.5 },
+        { FACT_COLD_SHARE, 0.005 },       { FACT_PREPROCESSING_SHARE, 0.005 },
+        { FACT_COLLATE_SHARE, 0.005 },    { FACT_IO_PRESSURE, 0.005 },
+        { FACT_MEMORY_PRESSURE, 0.005 },  { FACT_WRITE_SHARE, 0.005 },
+        { FACT_SYNC_IO_SHARE, 0.005 },    { FACT_HUGE_BLOCKS_SHARE, 0.005 },
+        { FACT_QUEUE_WAIT_SHARE, 0.005 },
+    };
+    for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++)
+        if (quiet[i].fact == fact)
+            return value < quiet[i].least;
+    return false;
+}
+
+static void add_evidence(const struct facts *f, const enum fact *list, bool needed,
                          struct finding *n)
 {
     for (size_t i = 0; i < RULE_FACTS && list[i] != FACT_NONE; i++) {
         const struct fact_info *info = &fact_infos[list[i]];
-        if (n->evidence_count == EVIDENCE_MAX || !fact_known(f, list[i]))
+        if (n->evidence_count == EVIDENCE_MAX || !fact_known(f, list[i]) ||
+            (!needed && is_noise(list[i], f->v[list[i]])))
             continue;
         n->evidence[n->evidence_count++] = (struct finding_evidence){
             info->metric, info->unit,
@@ -196,6 +217,7 @@ static void add_finding(struct engine *e, const struct rule *rule,
         .description = keep(e, &draft->text),
         .recommendation = keep(e, &draft->advice),
         .place = draft->place,
+        .gain_of_run = rule->of_run,
         .gain = widened(e->c->f, bounded(within_all(draft->gain))),
         .past_error = NAN,
     };
@@ -203,8 +225,8 @@ static void add_finding(struct engine *e, const struct rule *rule,
     n.severity = severity_of(e->c->t, n.stake);
     if (draft->because.len)
         n.because[n.because_count++] = keep(e, &draft->because);
-    add_evidence(e->c->f, rule->needs, &n);
-    add_evidence(e->c->f, rule->shows, &n);
+    add_evidence(e->c->f, rule->needs, true, &n);
+    add_evidence(e->c->f, rule->shows, false, &n);
     e->asked[e->d->finding_count] = rule;
     e->d->findings[e->d->finding_count++] = n;
 }

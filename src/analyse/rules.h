@@ -51,6 +51,7 @@ struct rule {
     const char *id, *title;
     enum rule_family family;
     bool symptom;
+    bool of_run; /* its gain is a part of the run's time, not of a step's */
     enum fact needs[RULE_FACTS], shows[RULE_FACTS];
     const char *yields_to[RULE_YIELDS];
     /* False: silent. */

@@ -21,10 +21,12 @@ static bool is_trifle(const struct rule_case *c)
 }
 
 /* Batches are there when they are asked for, or cost nothing: whatever making them takes
- * is hidden. */
+ * is hidden. A few asks that wait long are few, and cost as much as many short ones. */
 static bool workers_keep_up(const struct rule_case *c)
 {
-    return FACT_OF(c, QUEUE_EMPTY_SHARE) < c->t->queue_empty || is_trifle(c);
+    const bool there = FACT_OF(c, QUEUE_EMPTY_SHARE) < c->t->queue_empty &&
+                       !(FACT_OF(c, QUEUE_WAIT_SHARE) >= c->t->data_wait);
+    return there || is_trifle(c);
 }
 
 /* Does the step wait for its batch at all? Unknown counts as yes: then the cost itself
@@ -68,10 +70,13 @@ static void put_settings(const struct rule_case *c, struct draft *d)
 {
     const double workers = FACT_OF(c, WORKERS);
     const double best = FACT_OF(c, WORKERS_BEST);
-    const double idle = FACT_OF(c, IDLE_CORES);
+    const double idle = FACT_OF(c, IDLE_CORES), free = FACT_OF(c, FREE_CORES);
     buf_printf(&d->advice, "num_workers=%.0f", workers);
     put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
-    if (idle >= 0.1)
+    if (free >= idle + 0.1)
+        buf_printf(&d->advice, "; %.1f of %.0f cores have no work (idle or spinning)",
+                   free, FACT_OF(c, CORES));
+    else if (idle >= 0.1)
         buf_printf(&d->advice, "; %.1f of %.0f cores are idle", idle,
                    FACT_OF(c, CORES));
     if (best > 0 && best != workers)
@@ -100,14 +105,19 @@ static void gain_of_overlap(const struct rule_case *c, struct draft *d, double s
     d->stake = rule_of_run(c, fmax(share * 0.75, hidden));
 }
 
+/* What settings do not bring has another cause, which has its own rule. */
+static double stake_of_settings(const struct rule_case *c, double share, double gain)
+{
+    return rule_of_run(c, fmin(share, 1.5 * gain + 0.05));
+}
+
 /* With a model of the loader: what it says. */
 static void gain_of_settings(const struct rule_case *c, struct draft *d, double share,
                              double gain)
 {
     const double low = FACT_OF(c, WORKERS_GAIN_LOW);
     const double high = FACT_OF(c, WORKERS_GAIN_HIGH);
-    /* What settings do not bring has another cause, which has its own rule. */
-    d->stake = rule_of_run(c, fmin(share, 1.5 * gain + 0.05));
+    d->stake = stake_of_settings(c, share, gain);
     d->gain = (struct gain){ isnan(low) ? 0.8 * gain : fmin(low, gain), gain,
                              isnan(high) ? fmin(1.1 * gain, 1) : fmax(high, gain) };
 }
@@ -149,6 +159,43 @@ static double transform_share(const struct rule_case *c)
     return fmax(of_sample, direct); /* fmax takes the one that is known */
 }
 
+/* Settings are a number to change, a transform is a program to write: they come first
+ * where they bring half of what is lost; and where nobody has tried workers, cores have
+ * no work and some would help, whatever is left then. */
+static bool settings_first(const struct rule_case *c, double part)
+{
+    const double gain = FACT_OF(c, WORKERS_GAIN);
+    const bool untried = FACT_OF(c, WORKERS) == 0 &&
+                         FACT_OF(c, FREE_CORES) >= c->t->free_cores;
+    return gain >= c->t->workers_help && (gain >= 0.5 * part || untried);
+}
+
+/* Of what samples take: beyond the handful of calls that any needs. CPU time, where a
+ * busy machine stretches the other. Something can always be had: whole batches at once
+ * instead of one sample after the other. */
+static double beyond_usual(const struct rule_case *c)
+{
+    const double of_batch = FACT_OF(c, BATCH_CPU_MS) / FACT_OF(c, BATCH_SIZE);
+    const double ms = fmin(FACT_OF(c, SAMPLE_MS), of_batch > 0 ? of_batch : NAN);
+    return isnan(ms) ? 1 : fmax(1 - c->t->sample_usual_ms / ms, 0.2);
+}
+
+static void advise_transform(const struct rule_case *c, struct draft *d)
+{
+    if (beyond_usual(c) <= 0.2) {
+        buf_puts(&d->advice,
+                 "Samples take a few microseconds each, the calls around them as "
+                 "long: let the data set give whole batches (__getitems__, or "
+                 "batch_size=None with a BatchSampler)");
+        return;
+    }
+    buf_puts(&d->advice, "Make the transform cheaper");
+    put_place(&d->advice, " at ", PLACE_OF(c, TRANSFORM));
+    buf_puts(&d->advice,
+             ": work on whole arrays, do once and keep (cache) what does not "
+             "change from epoch to epoch");
+}
+
 static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
 {
     const double share = burden(c);
@@ -164,23 +211,17 @@ static bool judge_preprocessing(const struct rule_case *c, struct draft *d)
     /* Without a model: array operators or a cache leave a twentieth of it. */
     draft_time(c, d, part, 0.67, 0.95, 1);
     gain_of_model(c, d, FACT_TRANSFORM_GAIN);
-    /* Where workers hide it, they come first; where there is no loader to set, the work
-     * itself does. */
-    const double settings = FACT_OF(c, WORKERS_GAIN);
-    if (settings >= c->t->workers_help && settings >= 0.5 * part)
-        d->stake *= 0.6;
-    else
-        d->stake = rule_of_run(c, share * fmin(transform, 1));
+    d->stake = rule_of_run(c, share * fmin(transform, 1)) * beyond_usual(c);
+    if (settings_first(c, part)) {
+        const double gain = FACT_OF(c, WORKERS_GAIN);
+        d->stake = fmin(0.6 * d->stake, 0.9 * stake_of_settings(c, share, gain));
+    }
     buf_printf(&d->text, "%.0f %% of the time to make a sample is its transform",
                100 * fmin(transform, 1));
     put_place(&d->text, ", most of it at ", PLACE_OF(c, TRANSFORM));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, TRANSFORM);
-    buf_puts(&d->advice, "Make the transform cheaper");
-    put_place(&d->advice, " at ", PLACE_OF(c, TRANSFORM));
-    buf_puts(&d->advice,
-             ": work on whole arrays, do once and keep (cache) what does not "
-             "change from epoch to epoch");
+    advise_transform(c, d);
     return true;
 }
 
@@ -390,10 +431,29 @@ static void gain_of_fewer(const struct rule_case *c, struct draft *d, double los
                              fmin(fmax(fmax(1.5 * saved, saved + 0.1), start), 0.95) };
 }
 
+/* What a step would lose with half of them, or with as few as are best: where taking
+ * batches from other processes is the work, half of these are no better than all. */
+static double loss_with_fewer(const struct rule_case *c)
+{
+    const double half = FACT_OF(c, FEWER_WORKERS_LOSS);
+    const double gain = FACT_OF(c, WORKERS_GAIN);
+    const bool fewer = FACT_OF(c, WORKERS_BEST) < FACT_OF(c, WORKERS);
+    return fewer && -gain < half ? -gain : half;
+}
+
+/* Share of a step. As many of them as cores is what people are told to take: there only
+ * what is sure counts. */
+static double lost_to_workers(const struct rule_case *c)
+{
+    const bool many = !(FACT_OF(c, WORKERS) <= FACT_OF(c, CORES));
+    return fmax(-FACT_OF(c, FEWER_WORKERS_LOSS),
+                many ? FACT_OF(c, WORKERS_GAIN) : FACT_OF(c, WORKERS_GAIN_LOW));
+}
+
 static bool judge_too_many(const struct rule_case *c, struct draft *d)
 {
     const double workers = FACT_OF(c, WORKERS);
-    const double loss = FACT_OF(c, FEWER_WORKERS_LOSS);
+    const double loss = loss_with_fewer(c);
     /* Starting them again in every epoch is not a matter of how many they are. */
     const double again = FACT_OF(c, EPOCH_SHARE);
     const double of = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
@@ -405,11 +465,12 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     if (!(workers >= 2) || !(loss <= c->t->worker_excess) || !(best < workers))
         return false;
     /* Idle workers cost nothing worth a word; starting, feeding or housing them may. */
-    const double at_stake = fmax(fmax(-loss, isnan(start) ? 0 : start),
-                                 memory >= 0.1 ? memory : 0);
+    const double steps = lost_to_workers(c);
+    const double besides = fmax(isnan(start) ? 0 : start, memory >= 0.1 ? memory : 0);
+    const double at_stake = fmax(steps, besides);
     if (!(at_stake >= c->t->epoch_stall))
         return false;
-    d->stake = fmin(at_stake, 1);
+    d->stake = fmin(fmax(rule_of_run(c, steps), besides), 1);
     gain_of_fewer(c, d, loss, start);
     buf_printf(&d->text, "%.0f workers; %.0f would be as fast", workers, best);
     if (start > 0.02)
@@ -424,12 +485,25 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
 
 /* ---- epoch_boundary_stall ----------------------------------------------------------------- */
 
-/* All that passes there goes, but for a batch that has to be made. */
+/* What the first batch of an epoch takes from workers that are there already: all of them
+ * begin at once, and each sends its batch from a second thread while it makes what is
+ * ahead of it, so that the first comes when that is made. 2.2 ms are the indices on their
+ * way, waking up and taking it; NaN unknown. */
+static double first_batch_ms(const struct rule_case *c)
+{
+    const double cpu = FACT_OF(c, BATCH_CPU_MS);
+    const double make = isnan(cpu) ? FACT_OF(c, BATCH_MS) : cpu;
+    const double ahead = FACT_OF(c, PREFETCH) >= 1 ? FACT_OF(c, PREFETCH) : 2;
+    const double turns = FACT_OF(c, WORKERS) / FACT_OF(c, CORES);
+    return make * ahead * (turns > 1 ? turns : 1) + 2.2;
+}
+
+/* All that passes there goes, but for that batch. */
 static void gain_of_kept_workers(const struct rule_case *c, struct draft *d,
                                  double share)
 {
-    const double batch = FACT_OF(c, BATCH_MS) * FACT_OF(c, EPOCHS) / 1e3 /
-                         FACT_OF(c, RUN_S);
+    const double loop = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
+    const double batch = first_batch_ms(c) * (FACT_OF(c, EPOCHS) - 1) / 1e3 / loop;
     const double mid = fmax(share - (batch > 0 ? batch : 0), 0.85 * share);
     d->gain = (struct gain){ 0.7 * share, mid, fmin(1.1 * share, 0.98) };
 }
@@ -494,7 +568,7 @@ const struct rule rules_input[] = {
     { "data_loading_bound", "INPUT-BOUND", RULES_INPUT, .judge = judge_data_loading,
       .needs = { FACT_INPUT_SHARE },
       .shows = { FACT_STEP_MS, FACT_WORKERS, FACT_QUEUE_EMPTY_SHARE,
-                 FACT_WORKER_BUSY_SHARE, FACT_SAMPLE_MS, FACT_IDLE_CORES,
+                 FACT_WORKER_BUSY_SHARE, FACT_SAMPLE_MS, FACT_FREE_CORES,
                  FACT_WORKERS_BEST, FACT_WORKERS_GAIN, FACT_GPU_BUSY, FACT_COLD_SHARE,
                  FACT_OPENS_PER_STEP },
       .yields_to = { "metadata_bound", "small_reads", "slow_samples", "collate_bound",
@@ -503,7 +577,8 @@ const struct rule rules_input[] = {
     { "preprocessing_bound", "PREPROCESSING-BOUND", RULES_INPUT,
       .judge = judge_preprocessing, .needs = { FACT_INPUT_SHARE },
       .shows = { FACT_STEP_MS, FACT_TRANSFORM_OF_SAMPLE, FACT_PREPROCESSING_SHARE,
-                 FACT_SAMPLE_MS, FACT_SAMPLE_CPU_SHARE, FACT_WORKERS, FACT_IDLE_CORES },
+                 FACT_SAMPLE_MS, FACT_SAMPLE_CPU_SHARE, FACT_WORKERS, FACT_IDLE_CORES,
+                 FACT_FREE_CORES },
       .yields_to = { "slow_samples", "gil_contention", "oversubscribed" } },
     { "collate_bound", "COLLATE-BOUND", RULES_INPUT, .judge = judge_collate,
       .needs = { FACT_INPUT_SHARE },
@@ -533,7 +608,7 @@ const struct rule rules_input[] = {
       .needs = { FACT_WORKERS, FACT_FEWER_WORKERS_LOSS, FACT_WORKERS_BEST },
       .shows = { FACT_CORES, FACT_WORKER_START_S, FACT_WORKER_PRIVATE_MB, FACT_BATCH_MB,
                  FACT_STEP_MS } },
-    { "epoch_boundary_stall", "STALLS BETWEEN EPOCHS", RULES_INPUT,
+    { "epoch_boundary_stall", "STALLS BETWEEN EPOCHS", RULES_INPUT, .of_run = true,
       .judge = judge_epoch, .needs = { FACT_EPOCH_SHARE, FACT_EPOCHS },
       .shows = { FACT_WORKERS, FACT_PERSISTENT, FACT_WORKER_START_S },
       .yields_to = { "too_many_workers" } },

@@ -21,6 +21,15 @@ static double churn_gone(const struct rule_case *c, double share, double allocat
     return touch > 0 ? 1 - fmax(left - touch, 0.25 * left) : kernel;
 }
 
+/* Results of operators come and go in every step; how many of their pages the C library
+ * keeps is its affair, and a fault less than usual at stake. Blocks it never keeps, and
+ * time in the allocator itself, are the program's. */
+static bool is_usual_churn(const struct rule_case *c, double share)
+{
+    return share < c->t->churn_usual && !(FACT_OF(c, ALLOC_SHARE) >= c->t->allocator) &&
+           !(FACT_OF(c, HUGE_BLOCKS_SHARE) >= c->t->allocator);
+}
+
 static bool judge_churn(const struct rule_case *c, struct draft *d)
 {
     const double allocator = FACT_OF(c, ALLOC_SHARE);
@@ -30,6 +39,7 @@ static bool judge_churn(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->allocator) || FACT_OF(c, TURNOVER) < c->t->turnover)
         return false;
     d->stake = share;
+    d->always_low = is_usual_churn(c, share);
     const double most = churn_gone(c, share, isnan(allocator) ? 0 : allocator);
     d->gain = (struct gain){ 0.5 * fmax(share, 0.9 * most), most,
                              most + 0.9 * (1 - most) };
@@ -91,7 +101,10 @@ static bool judge_leak(const struct rule_case *c, struct draft *d)
     const double much = sites ? FACT_OF(c, LEAK_MB) : FACT_OF(c, GROWTH_MB);
     const double rate = FACT_OF(c, GROWTH_MB_PER_MIN);
     d->stake = leak_stake(isnan(rate) ? much / (FACT_OF(c, RUN_S) / 60) : rate, room);
-    const bool fragments = !sites && FACT_OF(c, FRAGMENTATION) >= 2;
+    /* At their end programs let go of everything: live blocks then say nothing of what
+     * was kept until then. */
+    const bool fragments = !sites && FACT_OF(c, FRAGMENTATION) >= 2 &&
+                           !(FACT_OF(c, LIVE_PEAK_MB) >= 0.5 * much);
     buf_printf(&d->text, "Memory grew by %.0f MiB and went on growing", much);
     if (rate > 0)
         buf_printf(&d->text, ", %.3g MiB a minute", rate);
@@ -132,12 +145,21 @@ static bool judge_pressure(const struct rule_case *c, struct draft *d)
 
 /* ---- worker_memory_growth ------------------------------------------------------------------- */
 
+/* How much a worker may get of its own and nobody should care. */
+static double usual_growth_mb(const struct rule_case *c)
+{
+    const bool copies = FACT_OF(c, WORKER_COPIED_MB) >=
+                        0.5 * FACT_OF(c, WORKER_GROWTH_MB);
+    return copies && FACT_OF(c, DATASET_OBJECTS) == 0 ? c->t->worker_growth_own_mb
+                                                      : c->t->worker_growth_each_mb;
+}
+
 static bool judge_workers(const struct rule_case *c, struct draft *d)
 {
     const double growth = FACT_OF(c, WORKER_GROWTH_MB);
     const double limit = FACT_OF(c, MEMORY_LIMIT_MB);
     const bool much = growth >= c->t->worker_growth_mb &&
-                      !(growth / FACT_OF(c, WORKERS) < c->t->worker_growth_each_mb);
+                      !(growth / FACT_OF(c, WORKERS) < usual_growth_mb(c));
     if (!much && !(growth >= c->t->worker_growth * limit))
         return false;
     const double of_limit = growth / limit;
@@ -204,7 +226,8 @@ const struct rule rules_memory[] = {
     { "memory_leak", "MEMORY LEAK", RULES_MEMORY, .judge = judge_leak,
       .needs = { FACT_GROWTH_MB },
       .shows = { FACT_LEAK_MB, FACT_LEAK_KB_PER_STEP, FACT_GROWTH_MB_PER_MIN,
-                 FACT_GROWTH_LATE, FACT_LIVE_MB, FACT_RSS_MB, FACT_MEMORY_LIMIT_MB },
+                 FACT_GROWTH_LATE, FACT_LIVE_MB, FACT_LIVE_PEAK_MB, FACT_RSS_MB,
+                 FACT_MEMORY_LIMIT_MB },
       .yields_to = { "worker_memory_growth", "fd_leak" } },
     { "memory_pressure", "MEMORY NEARLY FULL", RULES_MEMORY, true,
       .judge = judge_pressure, .needs = { FACT_MEMORY_SHARE },

@@ -18,6 +18,11 @@ THRESHOLD(batch_ms, INFINITY, 100, "ms",
 THRESHOLD(sample_ms, INFINITY, 1, "ms",
           "time to prepare a sample, whatever the step takes")
 THRESHOLD(transform, 0.50, NAN, "share", "of a sample's time in the transform")
+THRESHOLD(sample_usual_ms, 0.03, NAN, "ms",
+          "a sample of a handful of calls: no transform is worth a word in it")
+THRESHOLD(free_cores, 0.5, NAN, "1",
+          "cores without work: a loader without workers gets some before its "
+          "transform is rewritten")
 THRESHOLD(workers_help, 0.10, NAN, "share",
           "of step time that other loader settings save")
 THRESHOLD(collate, 0.40, NAN, "share", "of a batch's time in collate")
@@ -57,6 +62,9 @@ THRESHOLD(gc, 0.05, NAN, "share", "of the main thread's time in the garbage coll
 THRESHOLD(reference_blas, 0.20, NAN, "share", "of CPU time in the reference BLAS")
 THRESHOLD(numa_remote, 0.30, NAN, "share", "of memory accesses to another node")
 THRESHOLD(allocator, 0.10, NAN, "share", "of CPU time in the allocator and page faults")
+THRESHOLD(churn_usual, 0.20, NAN, "share",
+          "of CPU time in page faults of blocks that the C library might have kept: "
+          "below, worth a word only")
 THRESHOLD(turnover, 4, NAN, "1",
           "allocated over what stays: below, memory grows and is no churn")
 THRESHOLD(leak_of_limit, 0.02, NAN, "share",
@@ -73,6 +81,9 @@ THRESHOLD(worker_growth, 0.05, NAN, "share",
 THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much, and …")
 THRESHOLD(worker_growth_each_mb, 32, NAN, "MiB",
           "… this much each: any copies some of the interpreter's own objects")
+THRESHOLD(worker_growth_own_mb, 128, NAN, "MiB",
+          "… or this much each, where the data set holds few objects: the collector "
+          "walks over those of the interpreter and its modules once")
 THRESHOLD(swap_faults, 20, NAN, "1/s", "major page faults with swap in use")
 THRESHOLD(descriptors, 100, NAN, "1", "descriptors left open, rising throughout")
 

@@ -42,6 +42,7 @@ struct pipeline {
     const struct distribution *make; /* its spread; NULL: none */
     double compute_wait_ns; /* of compute_ns: for cores that its own workers had */
     double foreign_cores;   /* that other programs take; NaN or 0: none */
+    bool by_hand;           /* the loop loads by itself */
 };
 
 struct settings {

@@ -197,7 +197,7 @@ static void say_removed(void *arg, const char *id, uint64_t bytes)
 static int collect(struct store_options *o)
 {
     struct retain_limits limits;
-    struct retain_result r;
+    struct retain_result r = { 0 };
     struct store *store = NULL;
     struct buf why = BUF_INIT;
     uint64_t added;

@@ -1,7 +1,6 @@
 /* adoptcrash.c: see adoptcrash.h. */
 #include "launch/adoptcrash.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +8,6 @@
 
 #include "base/signame.h"
 #include "launch/crashes.h"
-#include "trace/crash.h"
 
 static const uint64_t SHM_FULL = 64 << 10;
 
@@ -29,20 +27,6 @@ static void describe(const struct fault *f, const char *who, struct runfile_deat
     (void)memcpy(d->frame, f->frame, sizeof d->frame);
 }
 
-/* Whose fault it was, by the name of the file; 0: of nobody. */
-static uint32_t any_crash(const char *dir)
-{
-    unsigned pid = 0, found = 0;
-    DIR *d = opendir(dir);
-    for (const struct dirent *e; d && (e = readdir(d));)
-        if (crash_is_name(e->d_name) && sscanf(e->d_name, "crash-%u", &pid) == 1 &&
-            (!found || pid < found))
-            found = pid;
-    if (d)
-        (void)closedir(d);
-    return found;
-}
-
 /* The program's own last words beat everything but an OOM kill, which comes unseen. A
  * worker's are only a hint, for how the program ended is not known. */
 void adopt_crash(const char *dir, int64_t pid, struct runfile_exit *exit,
@@ -60,7 +44,7 @@ void adopt_crash(const char *dir, int64_t pid, struct runfile_exit *exit,
         describe(&fault, "", death);
         return;
     }
-    const uint32_t worker = death->text[0] ? 0 : any_crash(dir);
+    const uint32_t worker = death->text[0] ? 0 : crashes_first(dir, 0);
     if (!worker || !crashes_read(dir, worker, &fault))
         return;
     (void)snprintf(who, sizeof who, "ended unseen; process %u was ", worker);

@@ -18,12 +18,14 @@
 enum { DEFAULT_HZ = 100, MORE_HZ = 250, FAMILY_AGE_NS = 100000000 };
 enum { WAIT_NS = 20000000, LONG_WAIT_NS = 250000000, IDLE_NS = 40000000 };
 static const uint64_t SECOND_NS = 1000000000;
-static const double MOST_OF_A_CORE = 0.03;
+static const double MOST_OF_A_CORE = 0.03; /* when somebody asked for a rate */
+static const double MOST_BY_ITSELF = 0.01;
 
 struct pythons {
     struct watch *watch;
     struct family *family; /* borrowed */
     uint64_t period_ns, started_ns;
+    double most; /* of a core */
     struct watch_process living[FAMILY_LIVING_MAX];
 };
 
@@ -46,6 +48,7 @@ static int prepare(const struct capture_context *context, void **ret_state)
     if (!p)
         return -ENOMEM;
     p->period_ns = SECOND_NS / rate;
+    p->most = context->options->rate_hz ? MOST_OF_A_CORE : MOST_BY_ITSELF;
     *ret_state = p;
     return 0;
 }
@@ -93,8 +96,7 @@ static uint64_t tick(void *state, uint64_t now)
     if (!p->started_ns)
         p->started_ns = now;
     look(p, now);
-    const double dear = (double)(moment_ns(CLOCK_THREAD_CPUTIME_ID) - before) /
-                        MOST_OF_A_CORE;
+    const double dear = (double)(moment_ns(CLOCK_THREAD_CPUTIME_ID) - before) / p->most;
     const uint64_t pause = pause_for(p, now);
     return now + (dear > (double)pause ? (uint64_t)dear : pause);
 }

@@ -1,10 +1,13 @@
 /* crashes.c: faults of the run's processes. */
 #include "launch/crashes.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/buf.h"
@@ -117,6 +120,32 @@ static bool died_of_fault(int status)
     return false;
 }
 
+static bool is_before(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+uint32_t crashes_first(const char *dir, uint32_t but)
+{
+    unsigned pid = 0;
+    uint32_t found = 0;
+    struct timespec earliest = { 0 };
+    struct stat st;
+    DIR *d = opendir(dir);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        if (!crash_is_name(e->d_name) || sscanf(e->d_name, "crash-%u", &pid) != 1 ||
+            pid == but || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (!found || is_before(&st.st_mtim, &earliest)) {
+            found = pid;
+            earliest = st.st_mtim;
+        }
+    }
+    if (d)
+        (void)closedir(d);
+    return found;
+}
+
 void crashes_find(const char *dir, const struct kin *kin, const struct kernellog *log,
                   int status, struct fault *ret_fault)
 {
@@ -128,4 +157,7 @@ void crashes_find(const char *dir, const struct kin *kin, const struct kernellog
             (crashes_read(dir, p->pid, ret_fault) || from_log(log, p, ret_fault)))
             return;
     }
+    const uint32_t unseen = crashes_first(dir, kin->count ? kin->process[0].pid : 0);
+    if (unseen)
+        (void)crashes_read(dir, unseen, ret_fault);
 }

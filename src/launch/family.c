@@ -27,7 +27,7 @@
 enum {
     ENVIRON_MOST = 256 << 10,
     CHILDREN_MOST = 64 << 10,
-    DEAR = 50, /* a search may cost one part in so many of the time */
+    DEAR = 300, /* a search may cost one part in so many of the time */
     PIDS_MOST = 1 << 20,
 };
 static const uint64_t DEFAULT_SCAN_NS = 3000000000;
@@ -407,11 +407,11 @@ static void search_all(struct family *f, uint64_t now_ns)
 
 /* ---- Looking ------------------------------------------------------------------------- */
 
-/* A two-hundredth of the time, between a fifth of a second and what was asked for. */
+/* A thousandth of the time, between a fifth of a second and what was asked for. */
 static uint64_t pause_after_scan(const struct family *f, uint64_t cost_ns)
 {
     const uint64_t least = f->scan_ns < 200000000 ? f->scan_ns : 200000000;
-    const uint64_t pause = cost_ns * 200;
+    const uint64_t pause = cost_ns * 1000;
     return pause < least ? least : pause > f->scan_ns ? f->scan_ns : pause;
 }
 

@@ -435,6 +435,26 @@ static bool worker_died(const struct evidence *e, struct runfile_exit *x,
     return true;
 }
 
+/* One that lived between two of our looks: nobody but itself saw how it ended. */
+static bool unseen_died(const struct evidence *e, struct runfile_exit *x,
+                        struct runfile_death *d)
+{
+    const struct kin_process *program = program_of(e);
+    char name[SIGNAL_NAME_LEN];
+    if (good(e->status) || WIFSIGNALED(e->status) || e->fault.signal == 0 || !program ||
+        (uint32_t)e->fault.pid == program->pid)
+        return false;
+    x->cause = "worker_died";
+    d->pid = (uint32_t)e->fault.pid;
+    say(d, "process %d was killed by %s", (int)e->fault.pid,
+        signal_name(e->fault.signal, name));
+    if (e->fault.place[0])
+        say(d, " in %s", e->fault.place);
+    say(d, ", then the program with exit %d", WEXITSTATUS(e->status));
+    found_by(d, "fault seen by the preload library");
+    return true;
+}
+
 /* ---- Plain ends ------------------------------------------------------------------------------------ */
 
 static void explain_kill(const struct evidence *e, struct runfile_death *d)
@@ -453,9 +473,10 @@ static void explain_kill(const struct evidence *e, struct runfile_death *d)
 
 static void explain_fault(const struct evidence *e, struct runfile_death *d, int signal)
 {
+    const struct kin_process *program = program_of(e);
     char name[SIGNAL_NAME_LEN];
-    if (e->fault.signal == 0)
-        return;
+    if (e->fault.signal == 0 || (program && (uint32_t)e->fault.pid != program->pid))
+        return; /* a worker's is not the program's */
     say(d, "killed by %s", signal_name(signal, name));
     if (signal != SIGABRT)
         say(d, " at address %#" PRIx64, e->fault.address);
@@ -491,7 +512,7 @@ typedef bool rule(const struct evidence *, struct runfile_exit *,
                   struct runfile_death *);
 static rule *const rules[] = { over_our_limit,  out_of_memory, hung,     preempted,
                                ran_out_of_time, hinted,        shm_gone, disk_gone,
-                               worker_died,     plain };
+                               worker_died,     unseen_died,   plain };
 
 void judge(const struct evidence *evidence, struct runfile_exit *ret_exit,
            struct runfile_death *ret_death)

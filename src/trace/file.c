@@ -271,7 +271,8 @@ bool tracefile_may_grow(const struct tracefile *f)
  * recording threads live on what it folds. */
 
 enum { FOLD_BYTE = 0, READER_BYTE = 1, FOLDER_BYTE = 2 };
-#define READER_PATIENCE_NS 1e9 /* how long each gives way to the other */
+#define READER_PATIENCE_NS 1e9 /* how long a folder gives way to readers */
+#define READER_WAIT_NS     5e9 /* how long a reader waits: it holds up no program */
 #define COURTESY_NS        1e8 /* how long a reader that comes lets a folder go first */
 #define TURN_NS            3e8 /* the longest turn: well within a reader's patience */
 
@@ -443,8 +444,7 @@ bool tracefile_read_lock(int fd, uint32_t owner)
         __atomic_add_fetch(&own_readers, 1, __ATOMIC_RELAXED);
     (void)set_lock(fd, F_RDLCK, READER_BYTE);
     start = ticks_now();
-    while ((rc = try_read_lock(fd, own)) == -EAGAIN &&
-           within(start, READER_PATIENCE_NS))
+    while ((rc = try_read_lock(fd, own)) == -EAGAIN && within(start, READER_WAIT_NS))
         (void)nanosleep(&nap, NULL);
     (void)set_lock(fd, F_UNLCK, READER_BYTE);
     if (own)

@@ -139,28 +139,48 @@ def helpers(directory):
     return found
 
 
-def test_the_helper_ends_with_a_program_that_is_killed(tmp_path):
-    script = """
-import os, signal, sys, sonde
-sonde.session(output=sys.argv[1]).start()
+KILLED = """
+import sys, sonde
+s = sonde.session(output=sys.argv[1]).start()
+print("started", s._companion.notes, flush=True)
 sys.stdin.read()
 """
+
+
+def test_the_helper_ends_with_a_program_that_is_killed(tmp_path):
     target = tmp_path / "run"
     process = subprocess.Popen(
-        [sys.executable, "-c", script, str(target)],
+        [sys.executable, "-c", KILLED, str(target)],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env=environment(),
     )
-    end = time.monotonic() + 60
-    while not helpers(target) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert helpers(target)
+    # Only then: the helper forks, and a look at /proc while it does may see neither half.
+    said = process.stdout.readline()
+    found = helpers(target)
     process.kill()
-    process.wait()
-    process.stdin.close()
+    error = process.communicate()[1]
+    assert len(found) == 1, (said, error, sorted(p.name for p in target.glob("*")))
+    end = time.monotonic() + 60
     while helpers(target) and time.monotonic() < end:
         time.sleep(0.02)
     assert not helpers(target)
+
+
+def test_a_helper_that_cannot_start_says_why(tmp_path, monkeypatch):
+    from sonde import _command
+
+    for command, reason in (
+        ("/bin/false", "/bin/false ended with status 1"),
+        ("/nowhere/sonde", "No such file"),
+    ):
+        monkeypatch.setattr(_command, "find", lambda command=command: command)
+        with sonde.session(output=tmp_path / command[1:], generate_reports=False) as s:
+            pass
+        (note,) = s._companion.notes
+        assert note.startswith("no helper process") and reason in note
 
 
 def test_without_the_command_a_session_records_all_the_same(tmp_path, monkeypatch):

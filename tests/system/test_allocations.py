@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 280
 """What the malloc family did, against programs that know it themselves."""
 
 import json
@@ -244,7 +243,7 @@ def test_a_killed_program_leaves_its_counts(tmp_path):
         process.stdout.read(1)
         (path,) = heap_files(directory)
         os.kill(int(path.name.split("-")[2]), signal.SIGKILL)
-        process.wait(timeout=30)
+        process.wait(timeout=120)
     answer = json.loads(sonde("report", directory, "--json").stdout)["allocations"]
     assert by_size(answer)[4096] == 1000
 

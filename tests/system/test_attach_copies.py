@@ -1,4 +1,3 @@
-# timeout: 120
 """One recorder per process, however many copies of the library it carries."""
 
 import pytest

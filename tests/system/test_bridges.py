@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 200
 """Bridges to a real ChromaDB and from a real MLflow, in the virtual environment of tools/setup."""
 
 import json

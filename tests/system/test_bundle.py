@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 200
 """A run in one file: every verb opens it, and it does not say who made it."""
 
 import gzip
@@ -166,4 +165,4 @@ def test_a_run_that_goes_on_is_not_bundled(tmp_path):
         assert not (tmp_path / "x.tgz").exists()
     finally:
         child.terminate()
-        child.wait(timeout=30)
+        child.wait(timeout=120)

@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 120
 """The public header in other people's programs: C11, C17, C++, strict warnings."""
 
 import itertools

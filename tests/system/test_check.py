@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 280
 """The gate: finds what became slower, leaves alone what did not, says when it cannot tell.
 
 The programs count what they do in CPU time or in calls, so that a busy machine does not decide

@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 200
 """Deterministic metrics of the gate: system calls, FLOPs, zone calls; one more is one more.
 
 The truth of system calls is a static program that makes a known number of them: runs of it

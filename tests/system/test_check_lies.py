@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 200
 """How a gate could lie, and that it does not: other settings, edited trees, crashes, missing numbers,
 counts that vary, a budget or a signal in the middle of a run."""
 

@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 200
 """The CI files in examples/ci are what those systems read, and their commands do what they say: they are
 run as written, in a repository with a remote, but for installing the package."""
 

@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 240
 # waits: yes
 """The first lines of a report say why a program ended."""
 
@@ -247,7 +246,7 @@ def hang_and_free(directory, command, **variables):
         assert watched.poll() is None  # nothing was killed
         time.sleep(0.3)
         os.kill(run_json(directory)["pid"], signal.SIGUSR1)
-        out, _ = watched.communicate(timeout=30)
+        out, _ = watched.communicate(timeout=120)
     finally:
         watched.terminate()
     assert (watched.returncode, out) == (0, "freed\n")  # and it goes on
@@ -423,6 +422,19 @@ def test_a_fault_without_supervisor_has_its_stack(tmp_path):
     assert death["stack"][0].startswith(("fault at deaths.c:", "fault in deaths", "deaths+0x"))
     assert any(frame.startswith(("main ", "deaths+0x")) for frame in death["stack"][1:])
     assert "KILLED by SIGSEGV at address 0x10 in " in verdict(answer)
+
+
+def test_a_worker_that_nobody_met_is_named_by_its_last_words(tmp_path):
+    """It lives for less than the supervisor looks away."""
+    done, answer = die(tmp_path / "run", "early_worker")
+    if not list((tmp_path / "run").glob("crash-*.fault")):
+        pytest.skip("without the preload library nobody writes it down")
+    worker = int(done.stdout.split()[1])
+    end, death = answer["run"]["exit"], answer["run"]["death"]
+    assert (end["code"], end["cause"]) == (1, "worker_died")
+    assert death["pid"] == worker
+    assert death["stack"][0].startswith(("fault at deaths.c:", "fault in deaths", "deaths+0x"))
+    assert f"{worker} " in verdict(answer) and "was killed by SIGSEGV" in verdict(answer)
 
 
 def test_a_worker_s_fault_without_supervisor_is_a_hint(tmp_path):

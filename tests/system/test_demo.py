@@ -1,4 +1,3 @@
-# timeout: 120
 """`sonde demo`: a real training program, profiled; the profile changes nothing."""
 
 import re

@@ -1,4 +1,3 @@
-# timeout: 240
 """No space, no permission, no directory: the program never notices, the user is told."""
 
 import os

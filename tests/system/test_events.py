@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 200
 """Single allocations and I/O calls, against programs that count them themselves."""
 
 import csv

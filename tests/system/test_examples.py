@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 120
 """The programs in examples/ and in docs/ compile without a warning and do what they say."""
 
 import re

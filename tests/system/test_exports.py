@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 240
 # waits: yes
 """Every export, read back by somebody else's parser: counts and totals as in the report."""
 

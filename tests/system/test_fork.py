@@ -1,4 +1,3 @@
-# timeout: 120
 """Children of every kind record into files of their own; nothing is counted twice."""
 
 import pytest

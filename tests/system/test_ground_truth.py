@@ -1,4 +1,3 @@
-# timeout: 120
 # serial: yes
 """Programs that know their own truth, against what the report says."""
 

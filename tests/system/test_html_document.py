@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 240
 """The document inside the HTML report: right, small, discreet, whatever the traces say."""
 
 import json

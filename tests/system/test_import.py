@@ -1,4 +1,3 @@
-# timeout: 180
 """Other tools' profiles become runs; totals are those the other tool tells."""
 
 import cProfile

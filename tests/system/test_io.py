@@ -1,4 +1,3 @@
-# timeout: 280
 """Files and sockets: known bytes by every way to move them, and nothing breaks."""
 
 import json

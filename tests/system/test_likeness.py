@@ -1,4 +1,3 @@
-# timeout: 200
 """Likeness: near what Gower's distance says, steady under noise, the same bytes everywhere."""
 
 import json

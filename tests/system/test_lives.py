@@ -1,4 +1,3 @@
-# timeout: 120
 """What programs do to themselves: exec, exit handlers, closed descriptors, other users."""
 
 import json

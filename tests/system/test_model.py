@@ -1,6 +1,5 @@
 # labels: no_asan
 """sonde flops, sonde model, sonde scale: what they say is true, and mistakes are told."""
-# timeout: 240
 
 import gzip
 import json

@@ -1,4 +1,3 @@
-# timeout: 240
 # serial: yes
 """Monitors against programs that know what they did to the machine."""
 

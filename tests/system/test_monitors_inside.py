@@ -1,4 +1,4 @@
-# timeout: 120
+# timeout: 300
 """A program that watches itself: sonde_monitor_start() and what belongs to it."""
 
 import json
@@ -16,7 +16,7 @@ def watch(*arguments):
         [program("watch_self"), *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env=environment(),
     )
     assert done.returncode == 0, done.stderr

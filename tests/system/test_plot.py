@@ -1,4 +1,3 @@
-# timeout: 120
 """`sonde plot`: five pictures, well-formed, with what the report says in them."""
 
 import re

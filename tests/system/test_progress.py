@@ -1,4 +1,3 @@
-# timeout: 120
 """Long verbs tell how far they are, on a terminal alone; an interrupted one leaves nothing
 behind that looks like an answer."""
 

@@ -1,4 +1,3 @@
-# timeout: 240
 """Reports, exports and listings of real runs, read by other people's parsers."""
 
 import csv
@@ -493,7 +492,7 @@ def test_a_live_run_is_shown_as_it_is(hanging):
 def test_a_killed_program_is_explained(hanging):
     place, run = hanging
     os.kill(program_pid(place), signal.SIGKILL)
-    run.wait(timeout=20)
+    run.wait(timeout=120)
     text = sonde("report", cwd=place, env=environment(LC_ALL="C.UTF-8")).stdout
     assert "KILLED by SIGKILL" in text
     assert "DEATH" in text and "train › epoch › stuck" in text and "last step 2" in text

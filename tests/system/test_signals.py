@@ -1,4 +1,3 @@
-# timeout: 120
 # serial: yes
 """Zones recorded in signal handlers: none lost, none twice, wherever they strike."""
 

@@ -1,5 +1,4 @@
 # labels: no_asan
-# timeout: 120
 # waits: yes
 """The line that tells how a run goes: seen on a terminal, gone at the end, and the
 program's own output just where it would be without."""

@@ -1,4 +1,3 @@
-# timeout: 200
 """The store: runs and logged experiments go in and are found, whatever happens to it."""
 
 import csv

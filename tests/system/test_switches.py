@@ -1,4 +1,3 @@
-# timeout: 120
 """Off means off: by environment, by pause, by site."""
 
 import subprocess

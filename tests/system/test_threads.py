@@ -1,4 +1,3 @@
-# timeout: 120
 """Thread churn, nesting that does not match, libraries that come and go."""
 
 import pytest

@@ -18,7 +18,7 @@ export interface Evidence { metric: string; value: number | string | null; unit:
 export interface Bottleneck {
   id: string; severity: string; score: number; description: string; because: string[] | null;
   evidence: Evidence[] | null; recommendation: string | null;
-  predicted_gain: { low: Num; mid: Num; high: Num } | null;
+  predicted_gain: { low: Num; mid: Num; high: Num; of?: string } | null; // of: "step" or "run"
 }
 
 export interface Series { unit: string | null; avg: Num; max: Num; min: Num; last: Num; samples: number; points: [number, number | null][]; points_max?: (number | null)[] }

@@ -3,6 +3,7 @@
 # about: the transform walks over every pixel in Python; two workers and the main process have filled both cores already
 # also: data_loading_bound
 # cure: --vectorised
+# whatif: transform=220
 # needs: torch numpy
 import argparse
 

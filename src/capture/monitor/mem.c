@@ -4,8 +4,8 @@
  * or shared memory behind them. Private pages as such (the growth of a forked worker
  * that writes to what it inherited) need smaps_rollup, whose reader walks the page
  * tables and holds the lock that mmap() in the program waits for: 33 ms for 4 GiB. So
- * it may take a thousandth of the time, by what it cost last: at every round, or else
- * again after a thousand times its cost. A young process is read when it is twice as old
+ * it may take half a thousandth of the time, by what it cost last: at every round, or else
+ * again after two thousand times its cost. A young process is read when it is twice as old
  * as the last time, or nothing would be known of short ones. In between rss_private has
  * no value.
  *
@@ -27,7 +27,7 @@
 #include "capture/monitor/proctab.h"
 #include "capture/monitor/readings.h"
 
-enum { THOUSANDTH = 1000, MEM_BUFFER = 64 << 10 };
+enum { ROLLUP_PART = 2000, OWN_PART = 3000, MEM_BUFFER = 64 << 10 };
 static const uint64_t SECOND_NS = 1000000000;
 static const double GUESS_NS_PER_MB = 8000; /* 33 ms for 4 GiB */
 static const uint64_t YOUNG_NS = 10000000;
@@ -108,12 +108,12 @@ static uint64_t rollup_cost(const struct mem_slot *slot, double rss_mb)
     return (uint64_t)((double)slot->rollup_cost_ns * (growth > 1 ? growth : 1));
 }
 
-/* After the last reading, until the next: a thousand times its cost; of a young process, when that is
- * not long, its age. */
+/* After the last reading, until the next: so many times its cost; of a young process,
+ * when that is not long, its age. */
 static uint64_t rollup_pause(const struct mem_slot *slot, uint64_t cost_ns)
 {
     const uint64_t age = slot->rollup_ns - slot->first_ns + YOUNG_NS;
-    const uint64_t pause = cost_ns * THOUSANDTH;
+    const uint64_t pause = cost_ns * ROLLUP_PART;
     return cost_ns <= SHORT_NS && age < pause ? age : pause;
 }
 
@@ -125,10 +125,10 @@ static bool is_affordable(const struct mem *m, const struct mem_slot *slot,
     const uint64_t cost = rollup_cost(slot, rss_mb), now = round->now_ns;
     if (cost > m->budget_ns || (m->spent_ns && m->spent_ns + cost > ROUND_NS))
         return false;
-    if (cost * THOUSANDTH <= round->interval_ns)
+    if (cost * ROLLUP_PART <= round->interval_ns)
         return true;
     if (!slot->rollup_ns) /* it may have been large when we came */
-        return cost <= SHORT_NS || now - slot->first_ns >= cost * THOUSANDTH;
+        return cost <= SHORT_NS || now - slot->first_ns >= cost * ROLLUP_PART;
     return now - slot->rollup_ns >= rollup_pause(slot, cost);
 }
 
@@ -159,8 +159,8 @@ static bool read_rollup(struct mem *m, struct mem_slot *slot,
     return ret->rss >= 0 && ret->pss >= 0;
 }
 
-/* What of it is Sonde's, once a second; where there is nothing, when it is twice as old.
- * Pages we share are those the supervisor reads. */
+/* What of it is Sonde's, once a second, less often when that is dear; where there is
+ * nothing, when it is twice as old. Pages we share are those the supervisor reads. */
 static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
 {
     struct own_pages own;
@@ -169,7 +169,7 @@ static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
     const uint64_t began = moment_ns(CLOCK_THREAD_CPUTIME_ID);
     const bool known = own_pages_read(slot->maps_fd, slot->pagemap_fd, m->run_dir,
                                       m->buffer, sizeof m->buffer, &own);
-    uint64_t pause = (moment_ns(CLOCK_THREAD_CPUTIME_ID) - began) * THOUSANDTH;
+    uint64_t pause = (moment_ns(CLOCK_THREAD_CPUTIME_ID) - began) * OWN_PART;
     if ((!known || own.present == 0) && pause < now_ns - slot->first_ns)
         pause = now_ns - slot->first_ns;
     slot->own_ns = now_ns + (pause < SECOND_NS ? SECOND_NS : pause);
@@ -268,11 +268,11 @@ static void sample_process(struct mem *m, size_t i, const struct monitor_round *
     }
 }
 
-/* Two thousandths of the time may go into smaps_rollup of all processes together. */
+/* A thousandth of the time may go into smaps_rollup of all processes together. */
 static void earn(struct mem *m, const struct monitor_round *round)
 {
     m->spent_ns = 0;
-    m->budget_ns += round->elapsed_ns / 500;
+    m->budget_ns += round->elapsed_ns / 1000;
     if (m->budget_ns > BUDGET_MOST_NS)
         m->budget_ns = BUDGET_MOST_NS;
 }

@@ -251,10 +251,17 @@ long codes_find(struct codes *c, uint64_t address, uint64_t now_ns)
     return (long)c->count++;
 }
 
-int codes_line(const struct codes *c, long code, int64_t offset)
+/* Callers stand where they stood the last time. */
+int codes_line(struct codes *c, long code, int64_t offset)
 {
     if (code < 0 || (size_t)code >= c->count)
         return 0;
-    const struct code *k = &c->list[code];
-    return lines_find(c->layout->lines, k->lines, k->lines_len, k->first_line, offset);
+    struct code *k = &c->list[code];
+    if (!k->line_known || k->line_offset != offset) {
+        k->line = lines_find(c->layout->lines, k->lines, k->lines_len, k->first_line,
+                             offset);
+        k->line_offset = offset;
+        k->line_known = true;
+    }
+    return k->line;
 }

@@ -21,6 +21,9 @@ struct code {
     uint8_t *lines;    /* owned */
     size_t lines_len;
     int first_line;
+    bool line_known; /* the last answer: */
+    int line;
+    int64_t line_offset;
 };
 
 struct codes {
@@ -39,6 +42,6 @@ void codes_release(struct codes *codes);
 /* The index of the code object at an address; −1 when there is none. */
 long codes_find(struct codes *codes, uint64_t address, uint64_t now_ns);
 /* The line of an instruction, `offset` bytes into the code; 0 unknown. */
-int codes_line(const struct codes *codes, long code, int64_t offset);
+int codes_line(struct codes *codes, long code, int64_t offset);
 
 #endif

@@ -1,9 +1,9 @@
 /* python.c: interpreters, threads, frames.
  *
- * Reading is done in three calls for all threads together: the thread states (with the
- * list they form, the lock and the collector's flag), then for each thread the pointer to
- * its frame and the chunk of memory that holds its frames, and at the end the pointer once
- * more. Frames that live elsewhere (generators, an older chunk, Python before 3.11) cost
+ * Reading is done in two calls for all threads together: the thread states (with the list
+ * they form, the lock and the collector's flag), then for each thread the pointer to its
+ * frame, the chunk of memory that holds its frames, and the pointer once more: the kernel
+ * copies in that order, so that a stack is seldom gone when it is copied. Frames that live elsewhere (generators, an older chunk, Python before 3.11) cost
  * calls of their own; before 3.11 the frames of the last sample are asked for in one call,
  * because most of a stack stays where it is.
  */
@@ -37,7 +37,7 @@ struct thread {
     bool has_gil;
     uint8_t state[STATE_MAX];
     /* One sample: */
-    uint64_t frame; /* current */
+    uint64_t frame, frame_after; /* current, before and after the chunk was copied */
     uint64_t chunk, chunk_len;
     uint8_t *bytes; /* of the chunk */
     /* Before 3.11: where the frames were the last time. */
@@ -57,10 +57,12 @@ struct python {
     size_t thread_count;
     uint8_t *chunks; /* PER_CALL × CHUNK_MAX */
     uint8_t *places; /* PYTHON_FRAMES × FRAME_MAX */
-    bool collecting;
-    uint64_t gil; /* address */
-    uint64_t gil_holder;
-    uint32_t gil_locked;
+    uint64_t gil;    /* address; 0: not known */
+    struct globals {
+        uint64_t gil, holder;
+        uint32_t locked;
+        int32_t collecting;
+    } globals; /* of the main interpreter, at this sample */
 };
 
 /* ---- Opening ------------------------------------------------------------------------ */
@@ -231,22 +233,68 @@ static bool list_is_whole(const struct python *p, uint64_t interp, uint64_t head
     return want == 0;
 }
 
-/* Reads the states of the threads known from last time, with the head of each list. */
+/* Where the lock and the collector of the main interpreter say how they stand. */
+static size_t globals_pieces(struct python *p, struct remote_piece *pieces)
+{
+    const struct python_layout *l = &p->layout;
+    const uint64_t interp = p->interpreters[p->interpreter_count - 1];
+    size_t n = 0;
+    p->globals.gil = p->gil;
+    if (l->interp_gil != LAYOUT_NONE)
+        pieces[n++] = (struct remote_piece){ interp + l->interp_gil, &p->globals.gil,
+                                             sizeof p->globals.gil };
+    pieces[n++] = (struct remote_piece){ interp + l->interp_collecting,
+                                         &p->globals.collecting,
+                                         sizeof p->globals.collecting };
+    pieces[n++] = (struct remote_piece){ p->gil + l->gil_holder, &p->globals.holder,
+                                         sizeof p->globals.holder };
+    pieces[n++] = (struct remote_piece){ p->gil + l->gil_locked, &p->globals.locked,
+                                         sizeof p->globals.locked };
+    return n;
+}
+
+/* Where the lock is; it stays there. */
+static void find_gil(struct python *p)
+{
+    const struct python_layout *l = &p->layout;
+    const uint64_t interp = p->interpreters[p->interpreter_count - 1];
+    p->gil = p->place.runtime + l->runtime_gil;
+    if (l->interp_gil != LAYOUT_NONE &&
+        remote_get(p->pid, interp + l->interp_gil, &p->gil, sizeof p->gil) < 0)
+        p->gil = 0;
+}
+
+/* When the states were read one by one. Unknown is: nobody has it, nobody collects. */
+static void read_globals(struct python *p)
+{
+    enum { MOST = 4 };
+    struct remote_piece pieces[MOST];
+    find_gil(p);
+    if (!p->gil || remote_read(p->pid, pieces, globals_pieces(p, pieces)) < 0 ||
+        p->globals.gil != p->gil)
+        p->globals = (struct globals){ 0 };
+}
+
+/* Reads the states of the threads known from last time, with the head of each list, the
+ * lock and the collector's flag. */
 static bool reread_threads(struct python *p)
 {
+    enum { GLOBALS = 4 };
     struct remote_piece pieces[REMOTE_PIECES];
     uint64_t heads[PYTHON_INTERPRETERS];
     size_t n = 0;
-    if (p->thread_count == 0 || p->thread_count + p->interpreter_count > REMOTE_PIECES)
+    if (p->thread_count == 0 || !p->gil ||
+        p->thread_count + p->interpreter_count + GLOBALS > REMOTE_PIECES)
         return false;
     for (size_t i = 0; i < p->interpreter_count; i++)
         pieces[n++] = (struct remote_piece){
             p->interpreters[i] + p->layout.interp_threads, &heads[i], 8
         };
+    n += globals_pieces(p, pieces + n);
     for (size_t i = 0; i < p->thread_count; i++)
         pieces[n++] = (struct remote_piece){ p->threads[i].address, p->threads[i].state,
                                              p->layout.thread_size };
-    if (remote_read(p->pid, pieces, n) < 0)
+    if (remote_read(p->pid, pieces, n) < 0 || p->globals.gil != p->gil)
         return false;
     for (size_t i = 0; i < p->interpreter_count; i++)
         if (!list_is_whole(p, p->interpreters[i], heads[i]))
@@ -265,29 +313,9 @@ static int list_threads(struct python *p)
     for (size_t i = 0; rc == 0 && i < p->interpreter_count; i++)
         rc = walk_threads(p, p->interpreters[i], &count);
     p->thread_count = count;
+    if (rc == 0)
+        read_globals(p);
     return rc == -EFAULT ? -EAGAIN : rc;
-}
-
-/* The lock and the collector of the first interpreter. */
-static void read_globals(struct python *p)
-{
-    const struct python_layout *l = &p->layout;
-    const uint64_t interp =
-        p->interpreters[p->interpreter_count - 1]; /* the main one */
-    uint64_t gil = p->place.runtime + l->runtime_gil;
-    int32_t collecting = 0;
-    if (l->interp_gil != LAYOUT_NONE &&
-        remote_get(p->pid, interp + l->interp_gil, &gil, sizeof gil) < 0)
-        return;
-    const struct remote_piece pieces[] = {
-        { interp + l->interp_collecting, &collecting, sizeof collecting },
-        { gil + l->gil_holder, &p->gil_holder, sizeof p->gil_holder },
-        { gil + l->gil_locked, &p->gil_locked, sizeof p->gil_locked },
-    };
-    if (remote_read(p->pid, pieces, 3) < 0)
-        return;
-    p->collecting = collecting == 1;
-    p->gil = gil;
 }
 
 /* ---- Frames ------------------------------------------------------------------------- */
@@ -300,15 +328,20 @@ static uint64_t frame_pointer_at(const struct python *p, const struct thread *t)
                : word_at(t->state, l->thread_size, l->thread_frame) + l->cframe_frame;
 }
 
-/* The used part of the chunk that holds the innermost frames. */
+/* The used part of the chunk that holds the innermost frames, and a little more of it:
+ * calls have gone deeper since the state was read. */
 static void find_chunk(const struct python *p, struct thread *t)
 {
+    enum { DEEPER = 1024 };
     const struct python_layout *l = &p->layout;
     t->chunk_len = 0;
     if (l->thread_chunk == LAYOUT_NONE)
         return;
     t->chunk = word_at(t->state, l->thread_size, l->thread_chunk);
-    const uint64_t top = word_at(t->state, l->thread_size, l->thread_chunk + 8);
+    uint64_t top = word_at(t->state, l->thread_size, l->thread_chunk + 8);
+    const uint64_t limit = word_at(t->state, l->thread_size, l->thread_chunk + 16);
+    if (limit > top && limit - top <= 1 << 24)
+        top += limit - top < DEEPER ? limit - top : DEEPER;
     if (t->chunk && top > t->chunk && top - t->chunk <= 1 << 24)
         t->chunk_len = top - t->chunk;
     if (t->chunk_len > CHUNK_MAX) { /* the newest end of it */
@@ -317,7 +350,8 @@ static void find_chunk(const struct python *p, struct thread *t)
     }
 }
 
-/* The second call: frame pointers and chunks of some threads. */
+/* The second call: frame pointers and chunks of some threads. Each pointer is asked for
+ * again behind its chunk. */
 static bool fetch_frames(struct python *p, struct thread **threads, size_t count)
 {
     struct remote_piece pieces[REMOTE_PIECES];
@@ -329,6 +363,8 @@ static bool fetch_frames(struct python *p, struct thread **threads, size_t count
         pieces[n++] = (struct remote_piece){ frame_pointer_at(p, t), &t->frame, 8 };
         if (t->chunk_len)
             pieces[n++] = (struct remote_piece){ t->chunk, t->bytes, t->chunk_len };
+        pieces[n++] = (struct remote_piece){ frame_pointer_at(p, t), &t->frame_after,
+                                             8 };
     }
     return remote_read(p->pid, pieces, n) == 0;
 }
@@ -376,6 +412,7 @@ static int64_t instruction_offset(const struct python_layout *l, const uint8_t *
 struct chain {
     uint64_t at[PYTHON_FRAMES];
     unsigned count;
+    unsigned far; /* that were fetched one by one, after the others */
 };
 
 /* From the innermost frame outwards. False when the copy is not one stack. */
@@ -383,7 +420,6 @@ static bool walk_frames(struct python *p, struct thread *t, uint64_t now_ns,
                         struct python_thread *out, struct chain *chain)
 {
     const struct python_layout *l = &p->layout;
-    unsigned far = 0;
     uint64_t at = t->frame;
     out->count = 0;
     out->cut = false;
@@ -393,9 +429,9 @@ static bool walk_frames(struct python *p, struct thread *t, uint64_t now_ns,
             out->cut = true;
             break;
         }
-        const uint8_t *frame = frame_bytes(p, t, at, &far, buffer);
+        const uint8_t *frame = frame_bytes(p, t, at, &chain->far, buffer);
         if (!frame) {
-            out->cut = far > FAR_FRAMES;
+            out->cut = chain->far > FAR_FRAMES;
             if (out->cut)
                 break;
             return false;
@@ -436,9 +472,11 @@ static bool is_in(const struct chain *chain, uint64_t frame)
  * comes and goes faster than we read). The callers are the same then. */
 static bool still_there(struct python *p, struct thread *t, const struct chain *chain)
 {
-    uint64_t frame = 0;
+    uint64_t frame = t->frame_after;
     uint8_t bytes[FRAME_MAX];
-    if (remote_get(p->pid, frame_pointer_at(p, t), &frame, sizeof frame) < 0)
+    /* What was copied later wants to be asked later. */
+    if ((p->layout.thread_chunk == LAYOUT_NONE || chain->far) &&
+        remote_get(p->pid, frame_pointer_at(p, t), &frame, sizeof frame) < 0)
         return false;
     if (frame == t->frame || is_in(chain, frame))
         return true;
@@ -489,15 +527,14 @@ int python_sample(struct python *p, uint64_t now_ns,
         rc = list_threads(p);
     if (rc < 0)
         return rc;
-    read_globals(p);
     struct thread *batch[PER_CALL];
     struct python_thread *outs[PER_CALL];
     size_t n = 0;
     struct python_sample *s = ret_sample;
     s->count = 0;
     s->invalid = 0;
-    s->collecting = p->collecting;
-    s->gil_held = p->gil_locked == 1;
+    s->collecting = p->globals.collecting == 1;
+    s->gil_held = p->globals.locked == 1;
     for (size_t i = 0; i < p->thread_count; i++) {
         struct thread *t = &p->threads[i];
         if (wanted && !wanted(arg, t->tid))
@@ -505,7 +542,7 @@ int python_sample(struct python *p, uint64_t now_ns,
         struct python_thread *out = &s->threads[s->count++];
         out->state = t->address;
         out->tid = t->tid;
-        out->has_gil = s->gil_held && p->gil_holder == t->address;
+        out->has_gil = s->gil_held && p->globals.holder == t->address;
         out->valid = false;
         out->count = 0;
         batch[n] = t;

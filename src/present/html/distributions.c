@@ -25,11 +25,11 @@ static size_t join(const struct distribution *d, struct bar bars[BARS])
     const double high = fmax(distribution_middle(d, d->bucket_count - 1), low);
     /* Narrow distributions keep the resolution they have. */
     const double step = fmax(log(high / low) / (BARS - 1), 0.002);
-    long last = -1;
+    long last = 0;
     for (size_t i = 0; i < d->bucket_count; i++) {
         const double at = fmax(distribution_middle(d, i), low);
         const long place = lround(floor(log(at / low) / step));
-        if (place != last && used < BARS) {
+        if (used == 0 || (place != last && used < BARS)) {
             bars[used++] = (struct bar){ low * exp((double)place * step) / 1e6,
                                          low * exp((double)(place + 1) * step) / 1e6,
                                          0 };

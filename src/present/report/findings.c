@@ -160,8 +160,9 @@ static void put_evidence_json(struct json_writer *w, const struct finding *f)
     json_array_end(w);
 }
 
-static void put_gain(struct json_writer *w, const struct gain *g)
+static void put_gain(struct json_writer *w, const struct finding *f)
 {
+    const struct gain *g = &f->gain;
     if (isnan(g->mid)) {
         field_null(w, "predicted_gain");
         return;
@@ -171,6 +172,7 @@ static void put_gain(struct json_writer *w, const struct gain *g)
     field_number(w, "low", g->low, 4);
     field_number(w, "mid", g->mid, 4);
     field_number(w, "high", g->high, 4);
+    field_text(w, "of", f->gain_of_run ? "run" : "step");
     json_object_end(w);
 }
 
@@ -195,7 +197,7 @@ static void put_bottleneck(struct json_writer *w, const struct finding *f)
     put_texts(w, "because", f->because, f->because_count);
     put_evidence_json(w, f);
     field_text(w, "recommendation", f->recommendation);
-    put_gain(w, &f->gain);
+    put_gain(w, f);
     json_key(w, "symptom");
     json_put_bool(w, f->symptom);
     field_text(w, "bound_by", f->bound_by);

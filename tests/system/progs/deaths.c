@@ -14,6 +14,7 @@
  *     deaths fault             writes to address 16 in train › crash
  *     deaths orphan_fault      the same once its parent is gone; so does a worker of
  *     deaths orphan_worker     this one, which waits for it and ends with 1
+ *     deaths early_worker      a forked worker faults at once; then exit 1
  *     deaths hint CAUSE        leaves a hint as the Python layer will; exit 1
  */
 #include <errno.h>
@@ -144,14 +145,14 @@ static void wait_for_death_of(pid_t parent)
         nap(20);
 }
 
-static int orphan_worker(pid_t parent)
+static int worker_that_faults(void)
 {
-    wait_for_death_of(parent);
     const pid_t pid = fork();
     if (pid == 0) {
         fault();
         _exit(0);
     }
+    printf("worker %d\n", (int)pid);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
     return 1;
@@ -188,10 +189,10 @@ int main(int argc, char **argv)
             status = disk(word);
         if (strcmp(how, "hint") == 0)
             status = hint(word);
-        if (strcmp(how, "orphan_fault") == 0)
+        if (strncmp(how, "orphan", 6) == 0)
             wait_for_death_of(parent);
-        if (strcmp(how, "orphan_worker") == 0)
-            status = orphan_worker(parent);
+        if (strcmp(how, "orphan_worker") == 0 || strcmp(how, "early_worker") == 0)
+            status = worker_that_faults();
         if (strcmp(how, "fault") == 0 || strcmp(how, "orphan_fault") == 0)
             fault();
     }

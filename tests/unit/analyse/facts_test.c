@@ -188,6 +188,106 @@ static void padding_is_what_is_not_filled(void **state)
     training_free(&t);
 }
 
+/* ---- What comes from workers --------------------------------------------------------- */
+
+/* Half of the batches had come before their turn and cost nothing then; the others took
+ * 2 ms, or 20 where their worker computed. */
+static void taken(struct distribution *d)
+{
+    distribution_add(d, 50, 0, 0, 0, 0);
+    distribution_add(d, 30, 2e6, 0, 2e6, 2e6);
+    distribution_add(d, 20, 20e6, 0, 20e6, 20e6);
+    assert_int_equal(distribution_add_bucket(d, 0, 50), 0);
+    assert_int_equal(distribution_add_bucket(d, 2e6, 30), 0);
+    assert_int_equal(distribution_add_bucket(d, 20e6, 20), 0);
+    distribution_settle(d);
+}
+
+static void batches_before_their_turn_are_no_quick_ones(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct pipeline p;
+    struct loader_worker w = { .busy_s = 9, .alive_s = 10 };
+    struct loader l = { .file = "", .dataset = "", .objects = "", .num_workers = 1 };
+    taken(&l.receive.d);
+    distribution_add(&l.make.d, 100, 5e6, 0, 5e6, 5e6);
+    distribution_add(&l.batch_bytes, 100, 1 << 20, 0, 1 << 20, 1 << 20);
+    l.workers = &w;
+    l.worker_count = 1;
+    open_run(&t);
+    t.report->loaders.list = &l;
+    t.report->loaders.count = 1;
+    pipeline_of(t.report, &p);
+    assert_near(p.receive_idle_ns, 2e6, 0.05e6);
+    assert_true(p.receive_ns <= 2.7e6); /* a worker that computes answers late */
+    t.report->loaders.count = 0;
+    distribution_release(&l.receive.d);
+    training_free(&t);
+}
+
+/* Forty tensors a batch, and a worker that waits for work: nobody answered late. */
+static void what_an_idle_worker_sends_takes_what_it_takes(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct pipeline p;
+    struct loader_worker w = { .busy_s = 1, .alive_s = 10 };
+    struct loader l = { .file = "", .dataset = "", .objects = "", .num_workers = 1 };
+    distribution_add(&l.receive.d, 100, 13e6, 0, 13e6, 13e6);
+    assert_int_equal(distribution_add_bucket(&l.receive.d, 13e6, 100), 0);
+    distribution_settle(&l.receive.d);
+    distribution_add(&l.make.d, 100, 5e6, 0, 5e6, 5e6);
+    distribution_add(&l.batch_bytes, 100, 1 << 18, 0, 1 << 18, 1 << 18);
+    l.workers = &w;
+    l.worker_count = 1;
+    open_run(&t);
+    t.report->loaders.list = &l;
+    t.report->loaders.count = 1;
+    pipeline_of(t.report, &p);
+    assert_near(p.receive_ns, 13e6, 0.2e6);
+    t.report->loaders.count = 0;
+    distribution_release(&l.receive.d);
+    training_free(&t);
+}
+
+static void batches_read_from_workers_are_no_files(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct io_by_zone zones[] = {
+        { .zone = "DataLoader.next", .phase = SONDE_DATA_LOADING },
+        { .zone = "Pictures.__getitem__", .phase = SONDE_DATA_LOADING },
+    };
+    zones[0].calls[0] = zones[1].calls[0] = 99;
+    zones[0].ns[0] = 3e9;
+    zones[1].ns[0] = 1e9;
+    struct loader_worker w = { .busy_s = 4, .alive_s = 10 };
+    struct loader l = { .file = "",
+                        .dataset = "",
+                        .objects = "",
+                        .num_workers = 1,
+                        .training = true,
+                        .ready_share = NAN,
+                        .workers = &w,
+                        .worker_count = 1 };
+    open_run(&t);
+    t.report->io.captured = t.report->io.hand.known = true;
+    t.report->io.zones = zones;
+    t.report->io.zone_count = 2;
+    struct facts f = with_loader(&t, &l);
+    assert_near(f.v[FACT_READ_SHARE], 0.25, 1e-6);
+    l.num_workers = 0; /* then next() itself reads */
+    l.worker_count = 0;
+    t.report->readers_ns = 0;
+    distribution_add(&l.make.d, 100, 80e6, 0, 80e6, 80e6);
+    f = with_loader(&t, &l);
+    assert_near(f.v[FACT_READ_SHARE], 0.5, 1e-6);
+    t.report->io.zones = NULL;
+    t.report->io.zone_count = 0;
+    training_free(&t);
+}
+
 /* ---- Loading by hand -------------------------------------------------------------------- */
 
 /* 99 steps of 91 ms, half of them in no zone. */
@@ -291,6 +391,40 @@ static void reading_now_and_then_or_beside_a_loader_is_none(void **state)
     training_free(&t);
 }
 
+/* Asked what a transform three times as fast would bring: without a list of transforms it
+ * is what is left of loading when calls for files are taken away. */
+static void what_if_knows_transforms_without_a_loader(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct facts f;
+    struct pipeline p;
+    open_run(&t);
+    const double step = t.report->account.mean_ns;
+    t.report->io.hand = (struct io_hand){
+        .known = true, .steps = 98, .reads = 990, .read_ns = 0.4 * step * 99
+    };
+    pipeline_of(t.report, &p);
+    assert_false(p.known);
+    by_hand(&t, &f);
+    pipeline_of(t.report, &p);
+    assert_true(p.known && p.by_hand && p.workers == 0);
+    assert_near(p.make_ns, 0.4 * step, 1);
+    assert_near(p.compute_ns, 0.6 * step, 1);
+    assert_true(isnan(p.transform_share)); /* no stacks: nobody knows */
+    t.report->transform_of_load = 0.75;
+    pipeline_of(t.report, &p);
+    struct settings s = whatif_now(&p);
+    s.transform_speed = 3;
+    /* Two thirds of three quarters of 0.4 go; caches are no colder than they were. */
+    assert_near(whatif_predict(&p, &s).step_ns / step, 0.8, 0.01);
+    t.report->io.hand.known = false;
+    by_hand(&t, &f);
+    pipeline_of(t.report, &p);
+    assert_false(p.known);
+    training_free(&t);
+}
+
 static void every_fact_has_a_name_a_unit_and_a_source(void **state)
 {
     (void)state;
@@ -324,6 +458,14 @@ int main(void)
             calls_in_steps_are_input_where_there_is_no_loader, fake_setup,
             fake_teardown),
         cmocka_unit_test_setup_teardown(reading_now_and_then_or_beside_a_loader_is_none,
+                                        fake_setup, fake_teardown),
+        cmocka_unit_test_setup_teardown(batches_before_their_turn_are_no_quick_ones,
+                                        fake_setup, fake_teardown),
+        cmocka_unit_test_setup_teardown(what_an_idle_worker_sends_takes_what_it_takes,
+                                        fake_setup, fake_teardown),
+        cmocka_unit_test_setup_teardown(batches_read_from_workers_are_no_files,
+                                        fake_setup, fake_teardown),
+        cmocka_unit_test_setup_teardown(what_if_knows_transforms_without_a_loader,
                                         fake_setup, fake_teardown),
         cmocka_unit_test(every_fact_has_a_name_a_unit_and_a_source),
     };

@@ -104,6 +104,12 @@ static const struct rule_row rows[] = {
       FACT_FEWER_WORKERS_LOSS,
       -0.05,
       -0.04 },
+    /* Half of them are as bad; none are better. */
+    { "too_many_workers",
+      { { FACT_WORKERS, 8 }, { FACT_WORKERS_BEST, 0 }, { FACT_FEWER_WORKERS_LOSS, 0 } },
+      FACT_WORKERS_GAIN,
+      0.05,
+      0.04 },
     { "epoch_boundary_stall",
       { { FACT_EPOCHS, 10 }, { FACT_WORKERS, 4 }, { FACT_PERSISTENT, 0 } },
       FACT_EPOCH_SHARE,

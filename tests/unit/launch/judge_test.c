@@ -269,6 +269,27 @@ static void faults_and_hints(void **state)
     expect(&s, "ok", "");
 }
 
+static void a_fault_of_one_that_nobody_met(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_init(&s, EXITED(1));
+    s.e.fault = (struct fault){ .signal = SIGSEGV, .pid = 777, .address = 0x10 };
+    (void)strcpy(s.e.fault.place, "libx.so+0x12");
+    expect(&s, "worker_died",
+           "process 777 was killed by SIGSEGV in libx.so+0x12, then "
+           "the program with exit 1");
+    assert_int_equal(s.death.pid, 777);
+    s.e.status = EXITED(0); /* it did without */
+    expect(&s, "ok", "");
+    s.e.status = KILLED(SIGABRT); /* its own end, not that one's */
+    expect(&s, "signal", "");
+    assert_string_equal(s.death.text, "");
+    s.e.status = EXITED(1); /* one that was seen to die is surer */
+    worker_ends(&s, 1, KILLED(SIGBUS), 1);
+    expect(&s, "worker_died", "101 (train) was killed by SIGBUS");
+}
+
 static void without_any_evidence(void **state)
 {
     struct scene s;
@@ -295,6 +316,7 @@ int main(void)
         cmocka_unit_test(full_file_systems),
         cmocka_unit_test(dead_workers),
         cmocka_unit_test(faults_and_hints),
+        cmocka_unit_test(a_fault_of_one_that_nobody_met),
         cmocka_unit_test(without_any_evidence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

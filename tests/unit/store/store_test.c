@@ -1,4 +1,3 @@
-// timeout: 120
 /* store_test.c: experiments go in and come out; many writers; kills; damage. */
 #include "unit.h"
 

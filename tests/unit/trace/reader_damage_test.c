@@ -1,4 +1,3 @@
-// timeout: 200
 /* reader_damage_test.c: a file cut off or changed anywhere is refused, or read without
  * harm.
  *

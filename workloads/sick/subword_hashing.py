@@ -2,6 +2,7 @@
 # about: the character n-grams of every comment are hashed byte by byte in Python; both cores have a worker already and still the model waits
 # also: data_loading_bound
 # cure: --hasher array
+# whatif: transform=31
 # needs: torch numpy cores:2
 """fastText-like language identification on lines of text, subwords hashed on the fly."""
 import argparse

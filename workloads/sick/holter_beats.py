@@ -2,6 +2,7 @@
 # about: the transform takes the baseline wander out of an electrocardiogram with a running median in pure Python, one sorted window per sample; the workers already fill all cores, so only a cheaper transform helps
 # also: data_loading_bound cpu_saturated
 # cure: --filter numpy
+# whatif: transform=31
 # needs: torch
 """Beat classification on long-term electrocardiograms: filter, normalise, then a small convolutional net with attention pooling."""
 import argparse

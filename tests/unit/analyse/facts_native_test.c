@@ -1,0 +1,217 @@
+/* What names of functions tell, and how a short series grows. */
+#include "unit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analyse/fact_parts.h"
+#include "analyse/fact_series.h"
+#include "analyse/report.h"
+
+static struct report made; /* too large for a stack */
+
+static void sampled(struct facts *f, struct hot_function *list, size_t count)
+{
+    memset(&made, 0, sizeof made);
+    made.hot = (struct hot_functions){ .sampled = true,
+                                       .samples = 1000,
+                                       .cpu_ns = 10e9,
+                                       .functions = list,
+                                       .function_count = count };
+    made.end_ns = (int64_t)10e9;
+    facts_init(f);
+    f->v[FACT_CPU_CORES] = 1.8;
+    f->v[FACT_FREE_CORES] = 0.2;
+    facts_of_native(&made, f);
+    arena_release(&made.arena);
+}
+
+static struct hot_function function(const char *name, const char *module, double share)
+{
+    return (struct hot_function){ name, module, "", .share = share,
+                                  .total_share = share };
+}
+
+static void threads_that_spin_leave_their_core_free(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = {
+        function("gomp_barrier_wait_end", "/usr/lib/libgomp.so.1", 0.4),
+        function("_PyEval_EvalFrameDefault", "/usr/bin/python3.12", 0.6),
+    };
+    sampled(&f, list, 2);
+    assert_near(f.v[FACT_FREE_CORES], 0.2 + 0.4 * 1.8, 1e-9);
+    sampled(&f, list + 1, 1);
+    assert_near(f.v[FACT_FREE_CORES], 0.2, 1e-9);
+}
+
+static void doubles_of_numpys_fft_are_not_the_programs(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = {
+        function("void pocketfft::detail::rfftp<double>::exec<double>", "u.so", 0.3),
+        function("dgemm_kernel_SKYLAKEX", "libopenblas.so", 0.2),
+    };
+    sampled(&f, list, 2);
+    assert_near(f.v[FACT_DOUBLE_SHARE], 0.2, 1e-9);
+}
+
+static void the_allocator_has_several_names(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = {
+        function("__GI___libc_malloc", "libc.so.6", 0.10),
+        function("__libc_malloc", "libc.so.6", 0.20),
+        function("cfree", "libc.so.6", 0.05),
+        function("__munmap", "libc.so.6", 0.01),
+        function("malloc_by_size", "own.so", 0.30),
+    };
+    sampled(&f, list, 5);
+    assert_near(f.v[FACT_ALLOC_SHARE], 0.36, 1e-9);
+}
+
+/* ---- Series -------------------------------------------------------------------------- */
+
+/* Steps from second 2 on, one value a second. */
+static struct growth growth_of(const double *values, size_t count)
+{
+    static struct series_point points[16];
+    memset(&made, 0, sizeof made);
+    for (size_t i = 0; i < count; i++)
+        points[i] = (struct series_point){ 2 + (double)i, values[i], values[i] };
+    const struct report_series s = {
+        .metric = "rss", .subject = "", .points = points, .point_count = count
+    };
+    made.account = (struct step_account){ .known = true,
+                                          .steps = 100,
+                                          .startup_ns = 2e9,
+                                          .wall_ns = 2e9 + 1e9 * (double)count };
+    return series_growth(&made, &s);
+}
+
+static void a_few_points_in_a_row_are_growth(void **state)
+{
+    (void)state;
+    const double five[] = { 600, 800, 1010, 1200, 1400 };
+    struct growth g = growth_of(five, 5);
+    assert_true(g.low_per_s > 0 && g.few);
+    assert_near(g.late, 0.95, 0.01);
+    assert_near(g.total, 800, 10);
+    assert_true(isnan(growth_of(five, 3).total));
+    /* One that goes down, and nobody is sure. */
+    const double noisy[] = { 600, 800, 790, 1000 };
+    assert_false(growth_of(noisy, 4).low_per_s > 0);
+}
+
+static void a_cache_is_told_from_a_leak_by_few_points_too(void **state)
+{
+    (void)state;
+    const double fills[] = { 600, 900, 1000, 1020, 1030 };
+    assert_true(growth_of(fills, 5).late < 0.1);
+    const double leaks[] = { 600, 700, 800, 900, 1000, 1100 };
+    const struct growth g = growth_of(leaks, 6);
+    assert_false(g.few);
+    assert_near(g.late, 1, 1e-9);
+}
+
+/* 20 steps a second at first, 5 from the fourth second on: so does what it keeps. */
+static void a_program_that_others_slow_down_leaks_as_before(void **state)
+{
+    (void)state;
+    const double slows[] = { 600, 800, 1000, 1050, 1100, 1150, 1200 };
+    assert_true(growth_of(slows, 7).late < 0.3);
+    static struct series_point points[7];
+    const struct report_series s = {
+        .metric = "rss", .subject = "", .points = points, .point_count = 7
+    };
+    for (size_t i = 0; i < 7; i++)
+        points[i] = (struct series_point){ 2 + (double)i, slows[i], slows[i] };
+    double at_s = 2;
+    made.series.per_point = 1;
+    for (size_t i = 0; i < 64; i++) {
+        made.series.points[i].time_ns = (int64_t)(at_s * 1e9);
+        at_s += at_s < 4 ? 0.05 : 0.2;
+    }
+    made.series.count = 64;
+    assert_near(series_growth(&made, &s).late, 1, 0.1);
+    made.series.partial = true; /* then nobody knows */
+    assert_true(series_growth(&made, &s).late < 0.3);
+}
+
+/* The heap must have been highest at the end of the steps. */
+static double growth_with_peak_at(double peak_s)
+{
+    static struct series_point points[5];
+    static struct report_series series;
+    static struct run run;
+    struct facts f;
+    memset(&made, 0, sizeof made);
+    memset(&run, 0, sizeof run);
+    for (int i = 0; i < 5; i++)
+        points[i] = (struct series_point){ 2 + i, 600 + 100 * i, 600 + 100 * i };
+    series = (struct report_series){
+        .metric = "rss", .subject = "", .points = points, .point_count = 5
+    };
+    made.run = &run;
+    made.monitors.series = &series;
+    made.monitors.series_count = 1;
+    made.start_ns = 1000;
+    made.account = (struct step_account){
+        .known = true, .steps = 100, .startup_ns = 2e9, .wall_ns = 7e9
+    };
+    made.allocations.known = true;
+    made.allocations.peak_ns = 1000 + (int64_t)(peak_s * 1e9);
+    facts_init(&f);
+    facts_of_memory(&made, &f);
+    arena_release(&made.arena);
+    return f.v[FACT_GROWTH_MB];
+}
+
+static void few_points_count_when_the_heap_agrees(void **state)
+{
+    (void)state;
+    assert_near(growth_with_peak_at(6.1), 400, 1);
+    assert_near(growth_with_peak_at(5.9), 0, 0);
+}
+
+static void what_imports_allocate_is_no_steps(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct run run;
+    struct alloc_zone zones[] = { { "backward", 400, 200 << 20, 0, 0 },
+                                  { "import torch", 1000000, 100 << 20, 0, 0 },
+                                  { "", 100, 0, 0, 0 } };
+    memset(&made, 0, sizeof made);
+    memset(&run, 0, sizeof run);
+    made.run = &run;
+    made.account = (struct step_account){ .known = true, .steps = 100 };
+    made.allocations = (struct allocations){ .known = true,
+                                             .count = 1000500,
+                                             .bytes = 300 << 20,
+                                             .zones = zones,
+                                             .zone_count = 3 };
+    facts_init(&f);
+    facts_of_memory(&made, &f);
+    arena_release(&made.arena);
+    assert_near(f.v[FACT_ALLOCS_PER_STEP], 5, 1e-9);
+    assert_near(f.v[FACT_ALLOC_MB_PER_STEP], 2, 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_spin_leave_their_core_free),
+        cmocka_unit_test(doubles_of_numpys_fft_are_not_the_programs),
+        cmocka_unit_test(the_allocator_has_several_names),
+        cmocka_unit_test(a_few_points_in_a_row_are_growth),
+        cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
+        cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
+        cmocka_unit_test(what_imports_allocate_is_no_steps),
+        cmocka_unit_test(few_points_count_when_the_heap_agrees),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

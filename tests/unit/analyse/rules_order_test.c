@@ -1,0 +1,216 @@
+/* Which of several findings comes first, and what is worth a word only. */
+#include "rules_rows.h"
+
+/* The first finding's id; it lives in the arena. */
+static const char *first(struct trial *c)
+{
+    struct diagnosis *d = arena_alloc(&c->arena, sizeof *d);
+    assert_non_null(d);
+    assert_int_equal(findings_make(&c->f, &c->t, &c->arena, d), 0);
+    return d->finding_count ? d->findings[0].id : "none";
+}
+
+/* 16 samples of 1.7 ms each, made in the main process of two cores. */
+static struct trial slow_transform(void)
+{
+    return TRIAL({ FACT_INPUT_SHARE, 0.73 }, { FACT_TRANSFORM_OF_SAMPLE, 0.99 },
+                 { FACT_SAMPLE_CPU_SHARE, 1 }, { FACT_SAMPLE_MS, 1.7 },
+                 { FACT_BATCH_MS, 27 }, { FACT_BATCH_CPU_MS, 27 },
+                 { FACT_BATCH_SIZE, 16 }, { FACT_STEP_MS, 37 }, { FACT_CORES, 2 },
+                 { FACT_IDLE_CORES, 0.1 }, { FACT_FREE_CORES, 0.9 },
+                 { FACT_WORKERS, 0 }, { FACT_WORKERS_BEST, 2 },
+                 { FACT_WORKERS_GAIN, 0.26 }, { FACT_TRANSFORM_GAIN, 0.72 },
+                 { FACT_TRANSFORM_GAIN_LOW, 0.4 }, { FACT_TRANSFORM_GAIN_HIGH, 0.76 });
+}
+
+static void workers_nobody_has_tried_come_before_a_rewrite(void **state)
+{
+    (void)state;
+    struct trial c = slow_transform();
+    assert_string_equal(first(&c), "data_loading_bound");
+    assert_non_null(judged(&c, "preprocessing_bound"));
+    const struct finding *n = judged(&c, "data_loading_bound");
+    assert_non_null(strstr(n->recommendation, "num_workers=2"));
+    assert_non_null(strstr(n->recommendation, "0.9 of 2 cores have no work"));
+    /* Every core has work: workers would only take turns. */
+    c.f.v[FACT_FREE_CORES] = 0.49;
+    assert_string_equal(first(&c), "preprocessing_bound");
+    c.f.v[FACT_FREE_CORES] = 0.5;
+    assert_string_equal(first(&c), "data_loading_bound");
+    /* Nobody looked at the cores. */
+    c.f.v[FACT_FREE_CORES] = NAN;
+    assert_string_equal(first(&c), "preprocessing_bound");
+    trial_release(&c);
+}
+
+static void workers_that_are_there_must_bring_half_of_it(void **state)
+{
+    (void)state;
+    struct trial c = slow_transform();
+    c.f.v[FACT_WORKERS] = 1;
+    c.f.v[FACT_QUEUE_EMPTY_SHARE] = 1;
+    assert_string_equal(first(&c), "preprocessing_bound");
+    c.f.v[FACT_WORKERS_GAIN] = 0.4;
+    assert_string_equal(first(&c), "data_loading_bound");
+    trial_release(&c);
+}
+
+/* Few asks find nothing, but those wait so long that a step in five is waiting. */
+static void few_long_waits_are_waits_too(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.25 }, { FACT_SAMPLE_TAIL, 400 },
+                           { FACT_SLOW_SAMPLE_SHARE, 0.9 }, { FACT_WORKERS, 2 },
+                           { FACT_QUEUE_EMPTY_SHARE, 0.05 }, { FACT_BATCH_MS, 110 },
+                           { FACT_QUEUE_WAIT_SHARE, 0.15 },
+                           { FACT_TRANSFORM_OF_SAMPLE, 0.9 },
+                           { FACT_SAMPLE_CPU_SHARE, 1 }, { FACT_CROWDED_SHARE, 0.43 });
+    assert_string_equal(first(&c), "slow_samples");
+    assert_non_null(judged(&c, "preprocessing_bound"));
+    c.f.v[FACT_QUEUE_WAIT_SHARE] = 0.149;
+    assert_null(judged(&c, "slow_samples"));
+    trial_release(&c);
+}
+
+/* Records out of a list: the calls are all there is to it. */
+static void samples_that_take_what_any_takes_are_no_transform(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL(
+        { FACT_INPUT_SHARE, 0.15 }, { FACT_TRANSFORM_OF_SAMPLE, 0.84 },
+        { FACT_SAMPLE_CPU_SHARE, 1 }, { FACT_SAMPLE_MS, 0.029 },
+        { FACT_BATCH_SIZE, 256 }, { FACT_CROWDED_SHARE, 0.42 },
+        { FACT_BATCH_CPU_MS, 6 }, { FACT_BATCH_MS, 8 }, { FACT_WORKERS, 2 },
+        { FACT_WORKER_GROWTH_MB, 270 }, { FACT_WORKER_COPIED_MB, 270 },
+        { FACT_MEMORY_LIMIT_MB, 1.3e5 });
+    assert_string_equal(first(&c), "worker_memory_growth");
+    const struct finding *n = judged(&c, "preprocessing_bound");
+    assert_int_equal(n->severity, SEVERITY_LOW);
+    assert_non_null(strstr(n->recommendation, "__getitems__"));
+    /* A real transform. */
+    c.f.v[FACT_SAMPLE_MS] = 0.3;
+    c.f.v[FACT_BATCH_CPU_MS] = 60;
+    assert_string_equal(first(&c), "preprocessing_bound");
+    assert_null(
+        strstr(judged(&c, "preprocessing_bound")->recommendation, "__getitems__"));
+    /* The machine is busy: the wall time is long, the work is not. */
+    c.f.v[FACT_BATCH_CPU_MS] = 6;
+    assert_string_equal(first(&c), "worker_memory_growth");
+    trial_release(&c);
+}
+
+/* Every batch has to be shipped, by however few: half of the workers saves nothing. */
+static void shipping_by_any_worker_at_all_may_be_too_many(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_WORKERS, 8 }, { FACT_WORKERS_BEST, 0 },
+                           { FACT_FEWER_WORKERS_LOSS, 0 }, { FACT_WORKERS_GAIN, 0.05 },
+                           { FACT_WORKERS_GAIN_LOW, 0 }, { FACT_CORES, 7 },
+                           { FACT_INPUT_SHARE, 0.37 }, { FACT_QUEUE_EMPTY_SHARE, 0 });
+    assert_string_equal(first(&c), "too_many_workers");
+    c.f.v[FACT_WORKERS_GAIN] = 0.049;
+    assert_null(judged(&c, "too_many_workers"));
+    /* A core for each: what may be is not enough. */
+    c.f.v[FACT_CORES] = 8;
+    c.f.v[FACT_WORKERS_GAIN] = 0.2;
+    assert_null(judged(&c, "too_many_workers"));
+    c.f.v[FACT_WORKERS_GAIN_LOW] = 0.05;
+    assert_int_equal(judged(&c, "too_many_workers")->severity, SEVERITY_LOW);
+    trial_release(&c);
+}
+
+static void usual_churn_is_worth_a_word_only(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_ALLOC_SHARE, 0.01 }, { FACT_FAULT_SHARE, 0.15 },
+                           { FACT_TURNOVER, 1000 }, { FACT_HUGE_BLOCKS_SHARE, 0 });
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_LOW);
+    c.f.v[FACT_FAULT_SHARE] = 0.19; /* 0.20 with the allocator */
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_HIGH);
+    /* Blocks that the C library never keeps, or calls of it: the program's doing. */
+    c.f.v[FACT_FAULT_SHARE] = 0.15;
+    c.f.v[FACT_HUGE_BLOCKS_SHARE] = 0.1;
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_MEDIUM);
+    c.f.v[FACT_HUGE_BLOCKS_SHARE] = 0.099;
+    c.f.v[FACT_FAULT_SHARE] = 0.05;
+    c.f.v[FACT_ALLOC_SHARE] = 0.1;
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_MEDIUM);
+    trial_release(&c);
+}
+
+/* A program that frees its list at the end had live blocks until then. */
+static void what_was_live_until_the_end_is_no_fragmentation(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_GROWTH_MB, 500 }, { FACT_RSS_MB, 900 },
+                           { FACT_MEMORY_LIMIT_MB, 24000 }, { FACT_GROWTH_LATE, 1 },
+                           { FACT_LEAK_MB, 0 }, { FACT_LIVE_MB, 10 },
+                           { FACT_FRAGMENTATION, 90 }, { FACT_LIVE_PEAK_MB, 250 });
+    assert_null(strstr(judged(&c, "memory_leak")->description, "fragmented"));
+    c.f.v[FACT_LIVE_PEAK_MB] = 249;
+    assert_non_null(strstr(judged(&c, "memory_leak")->description, "fragmented"));
+    trial_release(&c);
+}
+
+/* A collector that walks over what `import torch` left copies those pages, once. */
+static void objects_of_the_interpreter_are_no_growth(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_WORKER_GROWTH_MB, 254 },
+                           { FACT_WORKER_COPIED_MB, 254 }, { FACT_WORKERS, 2 },
+                           { FACT_MEMORY_LIMIT_MB, 1.3e5 },
+                           { FACT_DATASET_OBJECTS, 0 });
+    assert_null(judged(&c, "worker_memory_growth"));
+    c.f.v[FACT_WORKER_GROWTH_MB] = c.f.v[FACT_WORKER_COPIED_MB] = 256;
+    assert_non_null(judged(&c, "worker_memory_growth"));
+    /* Many objects in the data set, or their own allocations: 32 MiB each. */
+    c.f.v[FACT_WORKER_GROWTH_MB] = c.f.v[FACT_WORKER_COPIED_MB] = 66;
+    c.f.v[FACT_DATASET_OBJECTS] = 1;
+    assert_non_null(judged(&c, "worker_memory_growth"));
+    c.f.v[FACT_DATASET_OBJECTS] = 0;
+    c.f.v[FACT_WORKER_COPIED_MB] = 10;
+    assert_non_null(judged(&c, "worker_memory_growth"));
+    trial_release(&c);
+}
+
+static bool shows(const struct finding *n, const char *metric)
+{
+    for (size_t i = 0; i < n->evidence_count; i++)
+        if (strcmp(n->evidence[i].metric, metric) == 0)
+            return true;
+    return false;
+}
+
+static void what_says_nothing_is_no_evidence(void **state)
+{
+    (void)state;
+    struct trial c = slow_transform();
+    c.f.v[FACT_OPENS_PER_STEP] = 0.05;
+    c.f.v[FACT_COLD_SHARE] = 0;
+    const struct finding *n = judged(&c, "data_loading_bound");
+    assert_false(shows(n, "opens_per_step") || shows(n, "cold_share"));
+    assert_true(shows(n, "num_workers")); /* none is what it says */
+    c.f.v[FACT_OPENS_PER_STEP] = 4;
+    assert_true(shows(judged(&c, "data_loading_bound"), "opens_per_step"));
+    /* What a rule rests on is shown whatever it is. */
+    c.f.v[FACT_OPEN_SHARE] = 0.5;
+    c.f.v[FACT_READ_SHARE] = 0;
+    assert_true(shows(judged(&c, "metadata_bound"), "read_time_share"));
+    trial_release(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_nobody_has_tried_come_before_a_rewrite),
+        cmocka_unit_test(workers_that_are_there_must_bring_half_of_it),
+        cmocka_unit_test(few_long_waits_are_waits_too),
+        cmocka_unit_test(samples_that_take_what_any_takes_are_no_transform),
+        cmocka_unit_test(shipping_by_any_worker_at_all_may_be_too_many),
+        cmocka_unit_test(usual_churn_is_worth_a_word_only),
+        cmocka_unit_test(what_was_live_until_the_end_is_no_fragmentation),
+        cmocka_unit_test(objects_of_the_interpreter_are_no_growth),
+        cmocka_unit_test(what_says_nothing_is_no_evidence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
