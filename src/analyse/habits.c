@@ -184,11 +184,11 @@ static void widen(const struct habits *h, struct habits_forecast *f)
 }
 
 /* Logging and collecting are known from sampled stacks, and both empty caches that the
- * steps fill again: it may be a seventh more, or less. */
+ * steps fill again: it may be a seventh more, or less, but not many times what is left. */
 static void widen_sampled(const struct habits *h, const struct settings *s,
                           struct habits_forecast *f)
 {
-    const double by = 0.15 * habits_less_ns(h, s);
+    const double by = fmin(0.15 * habits_less_ns(h, s), 0.5 * f->step_ns);
     f->step_low_ns = fmax(f->step_low_ns - by, 0.4 * f->step_low_ns);
     f->step_high_ns = fmin(f->step_high_ns + by, fmax(f->step_high_ns, h->step_ns));
     f->loop_low_ns = fmax(f->loop_low_ns - by * h->steps, 0.4 * f->loop_low_ns);

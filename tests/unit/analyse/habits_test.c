@@ -53,6 +53,19 @@ static void what_is_done_more_seldom_leaves_its_part(void **state)
     assert_near(f.loop_ns, 4e9 - 0.99 * 0.5e9, 1);
 }
 
+/* Nearly all of a step goes: what is left is known to a half of it, not to a seventh of
+ * what goes. */
+static void a_range_is_not_many_times_what_is_left(void **state)
+{
+    (void)state;
+    struct habits h = loop;
+    h.gc_ns = 0.98e9;
+    h.steps = 100;
+    const struct habits_forecast f = ask(&h, (struct settings){ .gc = 1000 });
+    assert_true(f.step_high_ns < 2 * f.step_ns);
+    assert_true(f.step_low_ns > 0.2 * f.step_ns);
+}
+
 static void habits_add_up(void **state)
 {
     (void)state;
@@ -169,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_done_more_seldom_leaves_its_part),
+        cmocka_unit_test(a_range_is_not_many_times_what_is_left),
         cmocka_unit_test(habits_add_up),
         cmocka_unit_test(as_often_as_it_is_changes_nothing),
         cmocka_unit_test(a_larger_batch_pays_once_for_what_is_fixed),
