@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sonde_test import SONDE, environment, program, report, run, sonde, workload
+from sonde_test import NO_LEAK_CHECK, SONDE, environment, program, report, run, sonde, workload
 
 MIB = 1 << 20
 
@@ -24,6 +24,7 @@ def use(tmp_path_factory):
         workload("known_use"),
         place,
         options=["--interval", "20ms", "--no-preload"],
+        env=environment(**NO_LEAK_CHECK),
     )
     truth = {r["who"]: r for r in map(json.loads, done.stdout.splitlines())}
     return truth, done.report()

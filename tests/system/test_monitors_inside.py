@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import pytest
-from sonde_test import environment, program, report, run
+from sonde_test import NO_LEAK_CHECK, environment, program, report, run
 
 GROWN = 64
 ENOENT, EBUSY, EINVAL = -2, -16, -22
@@ -63,7 +63,7 @@ def test_a_session_keeps_the_values_in_its_run(tmp_path):
 
 
 def test_under_sonde_run_both_views_stand_side_by_side(tmp_path):
-    done = run(tmp_path / "run", program("watch_self"))
+    done = run(tmp_path / "run", program("watch_self"), env=environment(**NO_LEAK_CHECK))
     answer = json.loads(done.stdout)
     monitors = done.report()["monitors"]
     pid = next(p["pid"] for p in done.report()["processes"])

@@ -1,7 +1,7 @@
 // link: a
 /* deaths: one way to end each, inside zones, at known steps.
  *
- *     deaths grow              a MiB every 4 ms in train › forward, a step each
+ *     deaths grow              a MiB every 16 ms in train › forward, a step each
  *     deaths hang              waits for ever in train › stuck, no steps
  *     deaths hang_steps        20 steps of 20 ms, then waits for ever in train › stuck
  *     deaths resume FILE       the same, but goes on once FILE is there and ends well
@@ -47,7 +47,7 @@ static void grow(void)
             if (!more)
                 exit(1);
             memset(more, 1, MIB);
-            nap(4);
+            nap(16); /* slow enough to be looked at a few times by a busy machine */
         }
     }
 }
