@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # truth: preprocessing_bound
 # about: every radar sweep is brought from rays to a map anew, and hypot, arctan2 and the weights of the interpolation are
-# about: computed again for every tilt of every sample although they never change; two cores could not hide a tenth of it
+# about: computed again for every tilt of every sample although they never change; the network would wait even if all cores did it
 # also: data_loading_bound
 # cure: --tables
 # whatif: transform=18

@@ -97,8 +97,8 @@ class Next(nn.Module):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--lines", type=int, default=65_000)
-    ap.add_argument("--steps", type=int, default=160)
+    ap.add_argument("--lines", type=int, default=75_000)
+    ap.add_argument("--steps", type=int, default=200)
     ap.add_argument("--kept", action="store_true", help="an earlier run has kept the parsed log")
     args = ap.parse_args()
     torch.manual_seed(17)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # truth: checkpoint_stall
-# about: every seventh step the whole state (both song tables and the optimizer's sums, 128 MB) is written and synced in the loop
-# cure: --save-every 70
+# about: every eighth step the whole state (both song tables and the optimizer's sums, 128 MB) is written and synced in the loop
+# cure: --save-every 80
 # whatif: checkpoint=10
 # gain: run
 # needs: torch numpy
@@ -61,8 +61,8 @@ class Keeper:
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--steps", type=int, default=280)
-    ap.add_argument("--save-every", type=int, default=7)
+    ap.add_argument("--steps", type=int, default=240)
+    ap.add_argument("--save-every", type=int, default=8)
     args = ap.parse_args()
     torch.manual_seed(37)
     lists = playlists(20_000, 30)

@@ -63,7 +63,7 @@ def start_duplicates(apart, stories):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--steps", type=int, default=120)
+    ap.add_argument("--steps", type=int, default=100)
     ap.add_argument("--apart", action="store_true", help="duplicate finder in its own process")
     args = ap.parse_args()
     torch.manual_seed(13)
