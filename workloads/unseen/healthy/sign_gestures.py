@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
-POINTS, SIGNS, BUDGET = 84, 60, 2400
+POINTS, SIGNS, BUDGET = 84, 60, 1600
 
 
 def clips(count):
@@ -61,7 +61,7 @@ def main():
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     torch.manual_seed(47)
     rng = np.random.default_rng(47)
-    data, signs = clips(1100)
+    data, signs = clips(750)
     lengths = np.array([len(c) for c in data])
     model = Signer()
     opt = torch.optim.AdamW(model.parameters(), lr=4e-4)

@@ -4,7 +4,7 @@
 # about: computed again for every tilt of every sample although they never change; the network would wait even if all cores did it
 # also: data_loading_bound
 # cure: --tables
-# whatif: transform=18
+# whatif: transform=20
 # needs: torch numpy
 """Hail or not: a small convolutional network over weather radar volumes of three tilts."""
 import argparse
@@ -88,7 +88,7 @@ def batches(volumes, labels, gridder, size, count, rng):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--steps", type=int, default=230)
+    ap.add_argument("--steps", type=int, default=200)
     ap.add_argument("--batch", type=int, default=10)
     ap.add_argument("--tables", action="store_true", help="work out the geometry once")
     args = ap.parse_args()
