@@ -88,7 +88,7 @@ def batches(volumes, labels, gridder, size, count, rng):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--steps", type=int, default=200)
+    ap.add_argument("--steps", type=int, default=230)
     ap.add_argument("--batch", type=int, default=10)
     ap.add_argument("--tables", action="store_true", help="work out the geometry once")
     args = ap.parse_args()
