@@ -75,6 +75,7 @@ class Companion:
             line = process.stdout.readline() if process.stdout else b""
             if process.stdin is None or not line.strip().isdigit():
                 self._missed(f"{command} ended with status {process.returncode}")
+                _close(process)
                 return
             _allow(int(line))
             process.stdin.write(b"g")
@@ -103,6 +104,13 @@ class Companion:
     def forget(self) -> None:
         """In the child of a fork: it is the parent's."""
         self._process = None
+
+
+def _close(process: "subprocess.Popen[bytes]") -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 def _read_all(fd: int) -> bytes:

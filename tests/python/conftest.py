@@ -20,13 +20,14 @@ sys.path.insert(0, str(PACKAGE))
 os.environ.pop("SONDE_RUN", None)
 
 # The torch layer stays out of debug interpreters (sonde/_torch/__init__.py).
+DEBUG = hasattr(sys, "gettotalrefcount")
 collect_ignore = (
     ["test_torch_phases.py", "test_torch_loader.py", "test_torch_session.py"]
-    if hasattr(sys, "gettotalrefcount")
+    if DEBUG
     else []
 )
-# Python above the extension, whichever that is: the same interpreter's own build has seen it.
-if PACKAGE.name == "python-abi3":
+# Python above the extension, whichever that is: the same version's own build has seen it.
+if PACKAGE.name == "python-abi3" or DEBUG:
     collect_ignore += [
         "test_estimates.py",
         "test_examples.py",
