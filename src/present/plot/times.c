@@ -39,7 +39,7 @@ static void draw_axis(struct svg *svg, const struct axis *a, double top, double 
                                           .anchor = SVG_MIDDLE };
     char text[HUMAN_LEN];
     const bool narrow = a->high - a->low < 2.2;
-    for (double e = floor(a->low); e <= a->high; e++)
+    for (int e = 0; e <= 19; e++) /* from a nanosecond to three hundred years */
         for (int m = 1; m <= 5; m += m == 1 ? 1 : 3) { /* 1, 2, 5 */
             const double ns = pow(10, e) * m;
             if ((m > 1 && !narrow) || log10(ns) < a->low - 1e-9 ||
