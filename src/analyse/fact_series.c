@@ -1,6 +1,7 @@
 /* fact_series.c: see fact_series.h. */
 #include "analyse/fact_series.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "analyse/report.h"
@@ -115,6 +116,7 @@ static double late_over_early(const struct report *r, const double *x, const dou
                               size_t n)
 {
     double work[POINTS_MAX];
+    assert(n >= LEAST_POINTS);
     for (size_t i = 0; i < n; i++)
         work[i] = steps_until(r, x[i]);
     const struct halves grown = moved(y, n), by_steps = moved(work, n);
