@@ -411,11 +411,19 @@ static bool judge_io_wait(const struct rule_case *c, struct draft *d)
 
 /* ---- slow_samples -------------------------------------------------------------------------- */
 
+/* Data that comes in pieces of several samples has a slow sample in every batch; no step
+ * takes longer than another by that. */
+static bool is_even(const struct rule_case *c)
+{
+    return FACT_OF(c, SLOW_STEP_SHARE) < c->t->uneven_steps;
+}
+
 static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
 {
     const double lost = FACT_OF(c, SLOW_SAMPLE_SHARE);
     const double tail = FACT_OF(c, SAMPLE_TAIL);
-    if (!waits(c) || !(tail >= c->t->sample_tail) || !(lost >= c->t->slow_samples))
+    if (!waits(c) || is_even(c) || !(tail >= c->t->sample_tail) ||
+        !(lost >= c->t->slow_samples))
         return false;
     draft_time(c, d, input_share(c) * lost, 0.6, 0.97, 1);
     gain_of_model(c, d, FACT_EVEN_GAIN);

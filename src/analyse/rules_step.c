@@ -107,6 +107,9 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     const bool loads = FACT_OF(c, INPUT_SHARE) >= 0.3 && !(samples < 0.3);
     if (loads || FACT_OF(c, WORKERS) > 0 || FACT_OF(c, STEP_MS) > 50)
         return false;
+    /* What the program does itself, outside of all phases, is no cost of the framework. */
+    if (FACT_OF(c, OTHER_SHARE) >= c->t->own_work)
+        return false;
     d->stake = rule_of_run(c, overhead);
     gain_of_larger_batch(c, d, batch);
     buf_printf(

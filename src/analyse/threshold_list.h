@@ -33,6 +33,8 @@ THRESHOLD(small_read_time, 0.10, NAN, "share", "of the readers' time in reads")
 THRESHOLD(iowait, 0.20, 0.20, "share", "of the time waiting for storage")
 THRESHOLD(slow_samples, 0.20, NAN, "share",
           "of the time to load that goes into slow samples")
+THRESHOLD(uneven_steps, 0.05, NAN, "share",
+          "of the time of steps in slow ones: below, slow samples stall none")
 THRESHOLD(batch_least_ms, 1, NAN, "ms",
           "a batch that is made in less is not worth a word")
 THRESHOLD(queue_empty, 0.10, NAN, "share",
@@ -93,6 +95,8 @@ THRESHOLD(sync, 0.15, NAN, "share", "of a step waiting for the card or for other
 THRESHOLD(launch, 0.30, NAN, "share", "of a step launching kernels")
 THRESHOLD(overhead, 0.50, NAN, "share", "of CPU time outside compute kernels in steps")
 THRESHOLD(small_batch, 16, NAN, "1", "samples in a batch at most")
+THRESHOLD(own_work, 0.60, NAN, "share",
+          "of a step outside of all phases: above, its cost is not the batch's size")
 THRESHOLD(float64, 0.20, NAN, "share", "of CPU time in float64 kernels")
 THRESHOLD(tensor_cores, 0.10, NAN, "share", "of kernel time on tensor cores at most")
 THRESHOLD(compile, 0.10, NAN, "share", "of steady time compiling")
