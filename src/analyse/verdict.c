@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyse/pylines.h"
 #include "base/buf.h"
 #include "base/files.h"
 #include "base/human.h"
@@ -86,14 +87,31 @@ static void put_death(struct buf *b, const struct report *r)
     buf_puts(b, ".");
 }
 
+/* Time in no phase is the program's own: in which of its functions, if Python tells. */
+static void put_own_function(struct buf *b, const struct report *r)
+{
+    const struct py_profile *p = &r->python;
+    const struct py_function *most = NULL;
+    for (size_t i = 0; i < p->function_count; i++)
+        if (!pylines_is_library(p->functions[i].file) &&
+            (!most || p->functions[i].self.wall_ns > most->self.wall_ns))
+            most = &p->functions[i];
+    const double share = most ? most->self.wall_ns / p->wall_ns : 0;
+    if (share >= 0.2)
+        buf_printf(b, "; %.0f %% is %s itself, at %s:%u", 100 * share, most->name,
+                   path_base(most->file), most->line);
+}
+
 static void put_phase(struct buf *b, const struct report *r)
 {
     const int phase = phase_largest(&r->phases);
     const double percent = r->phases.share[phase] * 100;
-    if (phase == SONDE_OTHER)
-        buf_printf(b, "%.0f %% of the main thread's time is outside any phase.",
+    if (phase == SONDE_OTHER) {
+        buf_printf(b, "%.0f %% of the main thread's time is outside any phase",
                    percent);
-    else
+        put_own_function(b, r);
+        buf_putc(b, '.');
+    } else
         buf_printf(b, "%.0f %% of the main thread's time is in %s.", percent,
                    sonde_phase_name(phase));
 }

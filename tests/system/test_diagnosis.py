@@ -257,3 +257,30 @@ def test_the_share_of_epoch_changes_is_what_the_program_itself_measured(tmp_path
     share = {e["metric"]: e["value"] for e in first["evidence"]}["epoch_change_share"]
     assert share == pytest.approx(truth, abs=0.12)
     assert share <= 1 and first["predicted_gain"]["high"] <= 1
+
+
+BY_HAND = """
+import math, torch
+
+def weigh_by_hand(n):
+    return sum(math.sin(i) for i in range(n))
+
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(60):
+    x = torch.full((4, 8), weigh_by_hand(200_000))
+    optimizer.zero_grad()
+    model(x).mean().backward()
+    optimizer.step()
+"""
+
+
+@needs_torch
+def test_time_in_no_phase_is_told_by_the_function_that_takes_it(tmp_path):
+    """Four rows that are made by hand were once called a batch too small."""
+    script = tmp_path / "train.py"
+    script.write_text(BY_HAND)
+    answer = run(tmp_path / "run", PYTHON, script).report()
+    assert "batch_too_small" not in [b["id"] for b in answer["bottlenecks"]]
+    assert "weigh_by_hand" in answer["summary"]["verdict"]
+    assert "train.py:" in answer["summary"]["verdict"]
