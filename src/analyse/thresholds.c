@@ -15,7 +15,7 @@ const size_t threshold_count = sizeof threshold_infos / sizeof *threshold_infos;
 
 static double *place_of(struct thresholds *t, const struct threshold_info *info)
 {
-    return (double *)((char *)t + info->offset);
+    return (double *)(void *)((char *)t + info->offset);
 }
 
 void thresholds_init(struct thresholds *ret_thresholds)

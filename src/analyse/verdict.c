@@ -97,7 +97,7 @@ static void put_own_function(struct buf *b, const struct report *r)
             (!most || p->functions[i].self.wall_ns > most->self.wall_ns))
             most = &p->functions[i];
     const double share = most ? most->self.wall_ns / p->wall_ns : 0;
-    if (share >= 0.2)
+    if (most && share >= 0.2)
         buf_printf(b, "; %.0f %% is %s itself, at %s:%u", 100 * share, most->name,
                    path_base(most->file), most->line);
 }

@@ -84,7 +84,7 @@ static double steps_per_s(struct status_line *s, uint64_t now, uint64_t steps)
 
 static void put_phases(const struct status_line *s, struct status_text *text)
 {
-    int order[SONDE_PHASE_COUNT];
+    int order[SONDE_PHASE_COUNT] = { 0 };
     int count = 0;
     for (int p = 1; p < SONDE_PHASE_COUNT; p++) {
         int at = count;

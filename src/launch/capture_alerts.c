@@ -13,7 +13,7 @@ static struct alerts *engine; /* NULL: nobody asked for any */
 bool alert_expression_check(const char *expression, char *ret_message, size_t len)
 {
     struct alert_rule rule;
-    struct alert_error error;
+    struct alert_error error = { 0 };
     if (strcmp(expression, "reference") == 0 ||
         alert_parse(expression, &rule, &error) == 0)
         return true;
@@ -24,7 +24,7 @@ bool alert_expression_check(const char *expression, char *ret_message, size_t le
 
 static void add(const struct capture_context *context, const char *expression)
 {
-    struct alert_error error;
+    struct alert_error error = { 0 };
     if (alerts_add(engine, expression, NULL, NULL, &error) < 0)
         runfile_note(context->file, "alert '%s' is not watched: %s", expression,
                      error.message);

@@ -70,7 +70,7 @@ const char *watch_alert_error(void)
 /* Also when there are too many: it was tried. */
 static bool take(struct added *entry, struct alerts *alerts)
 {
-    struct alert_error error;
+    struct alert_error error = { 0 };
     if (entry->taken || !__atomic_load_n(&entry->ready, __ATOMIC_ACQUIRE))
         return false;
     entry->taken = true;

@@ -89,7 +89,7 @@ static void bury(struct cpu *c, const struct cpu_slot *gone, const bool *is_gone
 static void bury_gone(struct cpu *c, const struct monitor_round *round)
 {
     bool small[512] = { false };
-    bool *gone = c->tab.count <= 512 ? small : malloc(c->tab.count);
+    bool *gone = c->tab.count <= 512 ? small : calloc(c->tab.count, sizeof *gone);
     size_t at = 0, dead = 0;
     if (!gone)
         return;

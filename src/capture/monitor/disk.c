@@ -113,7 +113,7 @@ static void bury(struct disk *d, const struct disk_slot *gone, const bool *is_go
 static void bury_gone(struct disk *d, const struct monitor_round *round)
 {
     bool small[512] = { false };
-    bool *gone = d->tab.count <= 512 ? small : malloc(d->tab.count);
+    bool *gone = d->tab.count <= 512 ? small : calloc(d->tab.count, sizeof *gone);
     size_t at = 0, dead = 0;
     if (!gone)
         return;

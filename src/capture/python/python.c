@@ -281,7 +281,7 @@ static bool reread_threads(struct python *p)
 {
     enum { GLOBALS = 4 };
     struct remote_piece pieces[REMOTE_PIECES];
-    uint64_t heads[PYTHON_INTERPRETERS];
+    uint64_t heads[PYTHON_INTERPRETERS] = { 0 };
     size_t n = 0;
     if (p->thread_count == 0 || !p->gil ||
         p->thread_count + p->interpreter_count + GLOBALS > REMOTE_PIECES)

@@ -17,7 +17,7 @@ struct cursor {
 static inline uint64_t take_fixed(struct cursor *c, size_t size)
 {
     uint64_t v = 0;
-    if (c->bad || c->end - c->at < size) {
+    if (c->bad || !c->bytes || c->end - c->at < size) {
         c->bad = true;
         return 0;
     }
