@@ -71,6 +71,16 @@ def run_cell(client, code, on_started=None):
     raise AssertionError("the kernel did not answer")
 
 
+def run_after_error(client, code):
+    """A kernel leaves out cells that reach it while it still ends one that failed."""
+    for _ in range(50):
+        shown = run_cell(client, code)
+        if shown:
+            return shown
+        time.sleep(0.2)
+    return ""
+
+
 def test_a_cell_is_profiled_and_shown(kernel):
     _, client = kernel
     assert "rror" not in run_cell(client, "%load_ext sonde")
@@ -132,7 +142,7 @@ def test_a_kernel_under_sonde_run_has_phases_and_steps(kernel_of_a_run):
     endless = "import time\nprint('started', flush=True)\nwhile True: time.sleep(0.01)"
     shown = run_cell(client, endless, on_started=manager.interrupt_kernel)
     assert "KeyboardInterrupt" in shown
-    assert "9" in run_cell(client, "print(3 * 3)")  # it goes on after the interrupt
+    assert "9" in run_after_error(client, "print(3 * 3)")  # after the interrupt
     client.shutdown()
     end = time.monotonic() + 180
     while manager.is_alive() and time.monotonic() < end:
