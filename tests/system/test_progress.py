@@ -41,11 +41,10 @@ def read_all(master):
     return seen
 
 
-def test_a_line_on_a_terminal_once_it_takes_a_second(large, tmp_path):
-    """Halted for longer than a second in the middle, it has a line to show when it goes on."""
-    place = tmp_path / "run"
+def shown_by_import(file, place):
+    """Halted for longer than a second once it has begun; what the terminal got."""
     master, slave = pty.openpty()
-    going = subprocess.Popen([SONDE, "import", "-o", place, large], stderr=slave,
+    going = subprocess.Popen([SONDE, "import", "-o", place, file], stderr=slave,
                              stdout=subprocess.DEVNULL, env=environment(TERM="xterm"))
     os.close(slave)
     while not place.exists() and going.poll() is None:
@@ -54,9 +53,17 @@ def test_a_line_on_a_terminal_once_it_takes_a_second(large, tmp_path):
     time.sleep(1.3)
     going.send_signal(signal.SIGCONT)
     seen = read_all(master)
-    assert going.wait(60) == 0
-    assert b"reading" in seen and seen.endswith(b"\r\x1b[K")
+    assert going.wait(120) == 0
     os.close(master)
+    return seen
+
+
+def test_a_line_on_a_terminal_once_it_takes_a_second(large, tmp_path):
+    """On a busy machine it may be through before we come to halt it: then once more."""
+    for attempt in range(8):
+        if seen := shown_by_import(large, tmp_path / f"run{attempt}"):
+            break
+    assert b"reading" in seen and seen.endswith(b"\r\x1b[K")
 
 
 def test_a_pipe_gets_no_line(large, tmp_path):
