@@ -257,6 +257,9 @@ def test_the_share_of_epoch_changes_is_what_the_program_itself_measured(tmp_path
     share = {e["metric"]: e["value"] for e in first["evidence"]}["epoch_change_share"]
     assert share == pytest.approx(truth, abs=0.12)
     assert share <= 1 and first["predicted_gain"]["high"] <= 1
+    assert first["predicted_gain"]["of"] == "run"
+    shown = sonde("report", tmp_path / "run").stdout
+    assert "less time for the run" in " ".join(shown.split())
 
 
 BY_HAND = """
