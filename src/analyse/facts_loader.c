@@ -58,13 +58,13 @@ static void set_tails(const struct report *r, const struct loader *l, struct fac
 
 static void set_samples(const struct report *r, const struct loader *l, struct facts *f)
 {
-    const double make = loader_mean_ns(&l->make);
+    const double make = loader_usual_ns(l, &l->make);
     f->v[FACT_SAMPLE_MS] = loader_mean_ns(&l->sample) / 1e6;
     f->v[FACT_BATCH_MS] = make / 1e6;
-    f->v[FACT_BATCH_CPU_MS] = loader_mean_ns(&l->make_cpu) / 1e6;
+    f->v[FACT_BATCH_CPU_MS] = loader_usual_ns(l, &l->make_cpu) / 1e6;
     const double cpu = l->sample_cpu.d.count
                            ? loader_mean_ns(&l->sample_cpu) / loader_mean_ns(&l->sample)
-                           : loader_mean_ns(&l->make_cpu) / make;
+                           : f->v[FACT_BATCH_CPU_MS] / f->v[FACT_BATCH_MS];
     f->v[FACT_SAMPLE_CPU_SHARE] = at_most(cpu * loader_starvation(r, l), 1);
     set_tails(r, l, f);
     /* Of what batches take, samples may be the lesser part. */
@@ -75,7 +75,8 @@ static void set_samples(const struct report *r, const struct loader *l, struct f
     if (of_batch >= 0)
         f->v[FACT_SLOW_SAMPLE_SHARE] *= at_most(of_batch, 1);
     if (l->collate.d.count && make > 0)
-        f->v[FACT_COLLATE_OF_BATCH] = loader_mean_ns(&l->collate) / make;
+        f->v[FACT_COLLATE_OF_BATCH] = loader_mean_ns(&l->collate) /
+                                      loader_mean_ns(&l->make);
     const double transform = loader_transform_share(l);
     /* Without a list of transforms the work on a sample is all that is known. */
     const double rest = 1 - (l->collate.d.count ? f->v[FACT_COLLATE_OF_BATCH] : 0);

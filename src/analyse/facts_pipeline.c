@@ -124,8 +124,8 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
     const double step = r->account.known
                             ? r->account.mean_ns
                             : loader_mean_ns(&l->fetch) + loader_mean_ns(&l->consume);
-    const double make = loader_mean_ns(&l->make);
-    const double cpu = loader_mean_ns(&l->make_cpu);
+    const double make = loader_usual_ns(l, &l->make);
+    const double cpu = loader_usual_ns(l, &l->make_cpu);
     const double cores = r->run->meta.cores;
     *p = (struct pipeline){
         .known = make > 0 && step > 0 && cores > 0,

@@ -28,6 +28,46 @@ double loader_mean_ns(const struct loader_times *t)
     return t->d.count ? t->d.mean : NAN;
 }
 
+/* Share of batches that were the first of their worker's process. */
+static double first_share(const struct loader *l)
+{
+    double processes = 0;
+    for (size_t i = 0; i < l->worker_count; i++)
+        processes += l->workers[i].processes;
+    return l->make.d.count ? processes / (double)l->make.d.count : 0;
+}
+
+/* Mean of what lies between two quantiles. */
+static double mean_between(const struct distribution *d, double from, double to)
+{
+    enum { POINTS = 500 };
+    double sum = 0;
+    for (int i = 0; i < POINTS; i++)
+        sum += distribution_quantile(d, from + (to - from) * (i + 0.5) / POINTS);
+    return sum / POINTS;
+}
+
+/* With its first batch a worker often makes what it needs for itself: files parsed, tables
+ * built. Which batches were first is not written down; it is the slowest ones where those
+ * are many times the others and take as long as first batches were waited for. */
+static bool starts_slowly(const struct loader *l, double first)
+{
+    const struct distribution *d = &l->make.d;
+    if (d->count < 20 || !(first > 0) || first > 0.5 || !l->first_fetch.d.count)
+        return false;
+    const double slowest = mean_between(d, 1 - first, 1);
+    return slowest >= 4 * mean_between(d, 0, 1 - first) &&
+           slowest <= 1.25 * l->first_fetch.d.mean;
+}
+
+double loader_usual_ns(const struct loader *l, const struct loader_times *times)
+{
+    const double first = first_share(l);
+    return times->d.count >= 20 && starts_slowly(l, first)
+               ? mean_between(&times->d, 0, 1 - first)
+               : loader_mean_ns(times);
+}
+
 double loader_transform_share(const struct loader *l)
 {
     double share = 0;

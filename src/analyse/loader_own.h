@@ -15,6 +15,8 @@ struct report;
 const struct loader *loader_of_steps(const struct loader_report *loaders);
 
 double loader_mean_ns(const struct loader_times *times);
+/* Mean of its `make` or `make_cpu`, without what workers do once, with their first batch. */
+double loader_usual_ns(const struct loader *loader, const struct loader_times *times);
 /* Of the time to make samples: what the listed transforms take. */
 double loader_transform_share(const struct loader *loader);
 double loader_batch_mb(const struct loader *loader);
