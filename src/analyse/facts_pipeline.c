@@ -1,6 +1,7 @@
 /* facts_pipeline.c: the pipeline of the recorded loader, as the what-if model wants it. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyse/fact_parts.h"
 #include "analyse/fact_series.h"
@@ -10,10 +11,14 @@
 #include "analyse/whatif.h"
 
 /* Where there are more workers than cores, what a worker does not compute it waits for a
- * core: with fewer of them it would not. */
-static double own_make(const struct loader *l, double cores, double make, double cpu)
+ * core: with fewer of them it would not. Who waits for storage computes little, unless
+ * the kernel says that he could have run. */
+static double own_make(const struct report *r, const struct loader *l, double cores,
+                       double make, double cpu)
 {
-    const bool crowded = l->num_workers + 1 > cores && cpu >= 0.3 * make;
+    const bool crowded = l->num_workers + 1 > cores &&
+                         (cpu >= 0.3 * make ||
+                          cpu * loader_starvation(r, l) >= 0.7 * make);
     return crowded ? fmin(make, 1.05 * cpu) : make;
 }
 
@@ -118,12 +123,42 @@ static double idle_receive(const struct loader *l)
                : NAN;
 }
 
+/* A loader starts every epoch with nothing prepared. Where an epoch is not much longer than
+ * what its workers keep ahead, most batches are made while the first is waited for, and
+ * steady steps, which are those behind it, do not tell what a batch costs. */
+static bool ahead_is_an_epoch(const struct loader *l)
+{
+    const double ahead = (double)l->num_workers * fmax(l->prefetch_factor, 1);
+    return l->num_workers > 0 && l->persistent_workers && l->epochs >= 2 &&
+           2 * ahead >= (double)l->batches / (double)l->epochs;
+}
+
+/* Mean time of a step: of the steady ones, or with what changes of epochs take. */
+static double mean_step(const struct report *r, const struct loader *l)
+{
+    const struct step_account *a = &r->account;
+    if (!a->known)
+        return loader_mean_ns(&l->fetch) + loader_mean_ns(&l->consume);
+    return ahead_is_an_epoch(l) && a->steps > a->warmup
+               ? (a->steady_ns + a->epoch_ns) / (double)(a->steps - a->warmup)
+               : a->mean_ns;
+}
+
+/* CPU time of putting a batch together in memory that processes share: torch's own
+ * collate does so in a worker. NaN: it is not that one, or not known. */
+static double shared_collate(const struct loader *l, double make, double cpu)
+{
+    const bool torchs = l->collate_fn && strcmp(l->collate_fn, "default_collate") == 0;
+    return torchs && l->num_workers > 0 && l->collate.d.count
+               ? loader_mean_ns(&l->collate) * fmin(cpu / make, 1)
+               : NAN;
+}
+
 static void fill_pipeline(const struct report *r, const struct loader *l,
                           struct pipeline *p)
 {
-    const double step = r->account.known
-                            ? r->account.mean_ns
-                            : loader_mean_ns(&l->fetch) + loader_mean_ns(&l->consume);
+    const double step = mean_step(r, l);
+    const double steady = r->account.known ? r->account.mean_ns : step;
     const double make = loader_usual_ns(l, &l->make);
     const double cpu = loader_usual_ns(l, &l->make_cpu);
     const double cores = r->run->meta.cores;
@@ -133,9 +168,9 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
         .prefetch = l->prefetch_factor >= 1 ? l->prefetch_factor : 2,
         .cores = cores,
         .step_ns = step,
-        .compute_ns = fmax(step - loader_mean_ns(&l->fetch), 0),
+        .compute_ns = fmax(steady - loader_mean_ns(&l->fetch), 0),
         /* Without workers all of next() is making, what is around it too. */
-        .make_ns = l->num_workers > 0 ? own_make(l, cores, make, cpu)
+        .make_ns = l->num_workers > 0 ? own_make(r, l, cores, make, cpu)
                                       : fmax(make, loader_mean_ns(&l->fetch)),
         .make_cpu_ns = cpu,
         .transform_share = loader_transform_share(l),
@@ -143,6 +178,7 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
         .receive_ns = l->num_workers > 0 ? own_receive(l) : NAN,
         .receive_idle_ns = l->num_workers > 0 ? idle_receive(l) : NAN,
         .batch_mb = loader_batch_mb(l),
+        .shared_collate_ns = shared_collate(l, make, cpu),
         .make = l->make.d.count ? &l->make.d : NULL,
         .foreign_cores = foreign_cores(r),
     };
@@ -173,6 +209,7 @@ static void fill_by_hand(const struct report *r, struct pipeline *p)
         .receive_ns = NAN,
         .receive_idle_ns = NAN,
         .batch_mb = NAN,
+        .shared_collate_ns = NAN,
         .foreign_cores = foreign_cores(r),
     };
 }

@@ -60,7 +60,8 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = fmin(fmax(rule_of_run(c, steps), besides), 1);
     gain_of_fewer(c, d, loss, start);
-    buf_printf(&d->text, "%.0f workers; %.0f would be as fast", workers, best);
+    buf_printf(&d->text, "%.0f workers; %.0f would be %s", workers, best,
+               FACT_OF(c, WORKERS_GAIN) >= c->t->workers_help ? "faster" : "as fast");
     if (start > 0.02)
         buf_printf(&d->text, ", and starting them took %.0f %% of the loop",
                    100 * start);
@@ -96,6 +97,25 @@ static void gain_of_kept_workers(const struct rule_case *c, struct draft *d,
     d->gain = (struct gain){ 0.7 * share, mid, fmin(1.1 * share, 0.98) };
 }
 
+/* A loader prepares nothing across the end of an epoch, however long its workers live. */
+static void advise_epoch(const struct rule_case *c, struct draft *d)
+{
+    const double workers = FACT_OF(c, WORKERS);
+    if (!(workers > 0)) {
+        buf_puts(&d->advice, "Keep what is prepared at the start of an epoch");
+    } else if (FACT_OF(c, PERSISTENT) == 0) {
+        buf_puts(&d->advice, "persistent_workers=True");
+    } else {
+        buf_puts(&d->advice,
+                 "Nothing is loaded ahead across the end of an epoch: let a pass of "
+                 "the loader be longer (a sampler that goes over the data several "
+                 "times, an epoch counted by steps)");
+        if (workers > FACT_OF(c, CORES))
+            buf_printf(&d->advice, ", and let fewer workers begin at once than %.0f",
+                       workers);
+    }
+}
+
 static bool judge_epoch(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, EPOCH_SHARE);
@@ -109,9 +129,7 @@ static bool judge_epoch(const struct rule_case *c, struct draft *d)
         buf_puts(&d->text, ": workers are started anew each time");
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, LOADER);
-    buf_puts(&d->advice, FACT_OF(c, PERSISTENT) == 1
-                             ? "Keep what is prepared at the start of an epoch"
-                             : "persistent_workers=True");
+    advise_epoch(c, d);
     put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
     return true;
 }
