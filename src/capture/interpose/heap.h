@@ -90,6 +90,8 @@ struct heap {
     struct heap_process_row *process;
     struct heap_ring ring;
     bool counts_ticks; /* the tick counter is fit for use */
+    uint32_t hurry;    /* doublings of the mean beyond HEAP_MEAN_LAST */
+    uint64_t paced_ms; /* when that was looked at */
     struct inside_modules modules;
     struct heap_cell cells[INSIDE_THREADS + 1];   /* the last: shared by the others */
     uint32_t counter_hash[2 * HEAP_MAX_COUNTERS]; /* row index + 1 */
