@@ -1,8 +1,9 @@
 /* heap_sample.c: call sites and sampled blocks. See trace/heap_rows.h for the estimates.
  *
  * A sampled block is kept in a row of the file until it is freed; a hash in private
- * memory finds the row by address, and a filter of one byte per hash value, with a bit for
- * each eight of them, tells nearly all frees that theirs is not one, without a lock.
+ * memory finds the row by address, and a filter of one byte per hash value, by two hashes,
+ * with a bit for each eight of the first's, tells nearly all frees that theirs is not
+ * one, without a lock.
  *
  * One lock for sites and blocks: it is taken once per sample and per freed sample,
  * some hundred nanoseconds in half a megabyte.
@@ -204,8 +205,7 @@ static void note_holders(uint64_t now)
 
 static uint32_t live_slot(const void *p)
 {
-    return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9E3779B97F4A7C15ULL >> 44) &
-           (2 * HEAP_MAX_LIVE - 1);
+    return (uint32_t)(heap_hash(p) >> 44) & (2 * HEAP_MAX_LIVE - 1);
 }
 
 static struct heap_live_row *live_at(uint32_t index)
@@ -252,15 +252,21 @@ static void unhash(uint32_t at)
     heap->live_hash[at] = 0;
 }
 
+static void add_to(uint8_t *n, int by)
+{
+    if (*n < UINT8_MAX) /* a full one stays: it costs time, never a block */
+        __atomic_store_n(n, (uint8_t)(*n + by), __ATOMIC_RELAXED);
+}
+
 /* Under the lock. Whoever frees a block came by its address after this. */
 static void filter_add(const void *p, int by)
 {
-    const uint32_t at = heap_filter_of(p);
-    uint8_t *n = &heap->filter[at];
+    const uint64_t hash = heap_hash(p);
+    const uint32_t at = heap_filter_of(hash);
     uint64_t *word = &heap->any[at / 512], eight;
     const uint64_t bit = 1ULL << (at / 8 % 64);
-    if (*n < UINT8_MAX) /* a full one stays: it costs time, never a block */
-        __atomic_store_n(n, (uint8_t)(*n + by), __ATOMIC_RELAXED);
+    add_to(&heap->filter[at], by);
+    add_to(&heap->second[heap_second_of(hash)], by);
     memcpy(&eight, &heap->filter[at & ~7u], sizeof eight);
     __atomic_store_n(word, eight ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
 }
