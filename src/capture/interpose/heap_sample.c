@@ -2,7 +2,7 @@
  *
  * A sampled block is kept in a row of the file until it is freed; a hash in private
  * memory finds the row by address, and a filter of one byte per hash value, by two hashes,
- * with a bit for each eight of the first's, tells nearly all frees that theirs is not
+ * with a bit for each of the first's, tells nearly all frees that theirs is not
  * one, without a lock.
  *
  * One lock for sites and blocks: it is taken once per sample and per freed sample,
@@ -263,12 +263,12 @@ static void filter_add(const void *p, int by)
 {
     const uint64_t hash = heap_hash(p);
     const uint32_t at = heap_filter_of(hash);
-    uint64_t *word = &heap->any[at / 512], eight;
-    const uint64_t bit = 1ULL << (at / 8 % 64);
+    uint64_t *word = &heap->any[at / 64];
+    const uint64_t bit = 1ULL << at % 64;
     add_to(&heap->filter[at], by);
     add_to(&heap->second[heap_second_of(hash)], by);
-    memcpy(&eight, &heap->filter[at & ~7u], sizeof eight);
-    __atomic_store_n(word, eight ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
+    __atomic_store_n(word, heap->filter[at] ? *word | bit : *word & ~bit,
+                     __ATOMIC_RELAXED);
 }
 
 static void drop_live(uint32_t at, uint32_t index, struct heap_live_row *row)
