@@ -16,6 +16,8 @@ void facts_of_memory(struct report *report, struct facts *facts);
 void facts_of_files(struct report *report, struct facts *facts);
 void facts_of_python(struct report *report, struct facts *facts);
 void facts_of_shapes(struct report *report, struct facts *facts);
+/* After shapes: what batches of samples of one length would take (facts_lengths.c). */
+void facts_of_lengths(const struct report *report, struct facts *facts);
 void facts_of_hand(struct report *report, struct facts *facts);
 void facts_of_native(struct report *report, struct facts *facts);
 void facts_of_ranks(struct report *report, struct facts *facts);
