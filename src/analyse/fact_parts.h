@@ -34,6 +34,8 @@ static inline double at_most(double value, double most)
 
 /* CPU time of threads that spin until they are given work. */
 double native_spin_ns(const struct hot_functions *hot);
+/* … of it the kernel's part: looking for somebody else to run. */
+double native_yield_ns(const struct hot_functions *hot);
 
 /* Reads that are part of what a small file costs, however little is in it. */
 static inline double fact_small_reads(const struct facts *facts)

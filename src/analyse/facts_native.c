@@ -86,12 +86,25 @@ static bool is_spin(const struct hot_function *h)
            has(h->name, "blas_thread_server");
 }
 
+static bool is_yield(const struct hot_function *h)
+{
+    return strcmp(h->name, "__sched_yield") == 0 || strcmp(h->name, "sched_yield") == 0;
+}
+
 /* Of a yield nearly all is the kernel's, who looks for somebody else to run. */
 static double spin_share(const struct hot_function *h)
 {
-    const bool yields = strcmp(h->name, "__sched_yield") == 0 ||
-                        strcmp(h->name, "sched_yield") == 0;
-    return yields ? h->total_share : is_spin(h) ? h->share : 0;
+    return is_yield(h) ? h->total_share : is_spin(h) ? h->share : 0;
+}
+
+double native_yield_ns(const struct hot_functions *hot)
+{
+    double ns = 0;
+    for (size_t i = 0; i < hot->function_count; i++)
+        if (is_yield(&hot->functions[i]))
+            ns += (hot->functions[i].total_share - hot->functions[i].share) *
+                  hot->cpu_ns;
+    return ns;
 }
 
 /* CPU time of threads that wait for work that way. */

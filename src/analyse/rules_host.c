@@ -94,11 +94,6 @@ static bool is_team(const struct rule_case *c)
            team_loss(c) >= c->t->team_loss;
 }
 
-/* A team that fits its cores still meets after every piece: of the CPU time of three such
- * runs (tremor_watch, ultrasound_grader, actor_rollouts, cured) a fifth and more was
- * waiting for the last one. */
-static const double MEETING = 1.2;
-
 /* In steps of now, with as many threads as cores: what one thread does alone, then pieces
  * side by side. NaN: nobody knows which is which. */
 static double team_that_fits(const struct rule_case *c, double sleeps)
@@ -106,7 +101,7 @@ static double team_that_fits(const struct rule_case *c, double sleeps)
     const double alone = FACT_OF(c, SERIAL_CORES);
     const double work = FACT_OF(c, WORK_CORES) - sleeps * FACT_OF(c, CPU_CORES);
     const double pieces = fmax(work - alone, 0.2 * FACT_OF(c, WORK_CORES));
-    return isnan(work) ? NAN : alone + MEETING * pieces / FACT_OF(c, CORES);
+    return isnan(work) ? NAN : alone + rule_in_pieces(c, pieces);
 }
 
 /* With as many threads as cores the work is left: CPU time in which no thread waited for

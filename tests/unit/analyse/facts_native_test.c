@@ -76,6 +76,21 @@ static void the_allocator_has_several_names(void **state)
     assert_near(f.v[FACT_ALLOC_SHARE], 0.36, 1e-9);
 }
 
+/* Of a yield's 4 s the kernel has 3: no page fault's. */
+static void a_yield_is_mostly_the_kernels(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = {
+        function("__sched_yield", "libc.so.6", 0.1),
+        function("[kernel]", "[kernel]", 0.6),
+    };
+    list[0].total_share = 0.4;
+    sampled(&f, list, 2);
+    assert_near(native_yield_ns(&made.hot), 3e9, 1);
+    assert_near(native_yield_ns(&(struct hot_functions){ .cpu_ns = 1e9 }), 0, 1e-9);
+}
+
 /* 10 s of CPU time, 4 of them before the first step and after the last, 6 s of steps. */
 static void only_the_loop_works_for_its_steps(void **state)
 {
@@ -253,6 +268,7 @@ int main(void)
         cmocka_unit_test(threads_that_spin_leave_their_core_free),
         cmocka_unit_test(doubles_of_numpys_fft_are_not_the_programs),
         cmocka_unit_test(the_allocator_has_several_names),
+        cmocka_unit_test(a_yield_is_mostly_the_kernels),
         cmocka_unit_test(only_the_loop_works_for_its_steps),
         cmocka_unit_test(who_calls_a_kernel_computes_nothing),
         cmocka_unit_test(a_few_points_in_a_row_are_growth),
