@@ -1,249 +1,15 @@
-/* facts_loader.c: facts about the training loader, and the model of it. */
+/* facts_loader.c: facts about the training loader. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyse/fact_parts.h"
 #include "analyse/fact_series.h"
+#include "analyse/loader_own.h"
 #include "analyse/loaders.h"
 #include "analyse/report.h"
 #include "analyse/whatif.h"
 #include "base/files.h"
-
-static const double MIB = 1 << 20;
-
-/* The one whose fetches are the steps; else the one that was fetched from most. */
-static const struct loader *training(const struct loader_report *all)
-{
-    const struct loader *best = NULL;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct loader *l = &all->list[i];
-        if (!best || l->training > best->training ||
-            (l->training == best->training && l->batches > best->batches))
-            best = l;
-    }
-    return best;
-}
-
-static double mean_of(const struct loader_times *t)
-{
-    return t->d.count ? t->d.mean : NAN;
-}
-
-/* ---- The model ------------------------------------------------------------------------ */
-
-/* Where there are more workers than cores, what a worker does not compute it waits for a
- * core: with fewer of them it would not. */
-static double own_make(const struct loader *l, double cores, double make, double cpu)
-{
-    const bool crowded = l->num_workers + 1 > cores && cpu >= 0.3 * make;
-    return crowded ? fmin(make, 1.05 * cpu) : make;
-}
-
-static double transform_of(const struct loader *l)
-{
-    double share = 0;
-    for (size_t i = 0; i < l->transform_count; i++)
-        share += isnan(l->transforms[i].share) ? 0 : l->transforms[i].share;
-    return l->transform_count ? fmin(share, 1) : NAN;
-}
-
-static double foreign_cores(const struct report *r)
-{
-    const double all = steady_cores_busy(r);
-    const double own = steady_mean(r, "cpu", "") / 100;
-    return isnan(all) || isnan(own) ? NAN : fmax(all - own, 0);
-}
-
-/* Cores that threads of the run take by spinning until they are given work. */
-static double spinning_cores(const struct report *r)
-{
-    const double loop = account_loop_ns(&r->account);
-    return native_spin_ns(&r->hot) / (loop > 0 ? loop : report_duration_s(r) * 1e9);
-}
-
-static double part_waited(double delay, double cpu)
-{
-    return delay / (cpu + delay);
-}
-
-/* Of the wall time of the main thread outside of fetching: waiting for a core while the
- * workers had it. Others that want cores have their part of the waiting.
- *
- * The kernel adds up the delays of a process's threads. Where some of them only spin, the
- * delay may be all the main thread's (`most`) or theirs as much as they had of the CPU
- * time (`least`); between the two, computing takes the CPU time that the process has for
- * it, which is known to a twentieth of all it had. */
-static double waited_for_workers(const struct report *r, const struct loader *l,
-                                 const struct pipeline *p)
-{
-    char pid[16];
-    (void)snprintf(pid, sizeof pid, "%u", l->pid);
-    const double main_cpu = steady_mean(r, "cpu", pid) / 100;
-    const double delay = steady_mean(r, "run_delay", pid) / 100;
-    const double workers = steady_mean(r, "cpu", "") / 100 - main_cpu;
-    const double others = foreign_cores(r);
-    if (!(main_cpu > 0.01) || !(delay > 0) || !(workers > 0) || isnan(others))
-        return 0;
-    const double works = fmax(main_cpu - spinning_cores(r), 0.05 * main_cpu);
-    const double needs = (works + 0.05 * main_cpu) * p->step_ns -
-                         (isnan(p->receive_ns) ? 0 : p->receive_ns);
-    const double ours = p->compute_ns * workers / (workers + others);
-    const double least = ours * part_waited(delay, main_cpu);
-    const double most = ours * part_waited(delay, works);
-    return fmin(fmax(p->compute_ns - needs, least), most);
-}
-
-/* CPU of the main process in a step, without what it spends on making or taking batches,
- * and without threads that spin until they are given work: they make room for whoever
- * wants their core. At least what the main thread itself computes, at most all cores
- * while it does. */
-static double compute_cpu(const struct report *r, const struct loader *l,
-                          const struct pipeline *p)
-{
-    char pid[16];
-    (void)snprintf(pid, sizeof pid, "%u", l->pid);
-    const double spin = fmin(spinning_cores(r), p->cores - 1);
-    const double cores = steady_mean(r, "cpu", pid) / 100 - spin;
-    const double beside = l->num_workers > 0 ? p->receive_ns : p->make_cpu_ns;
-    const double all = cores * p->step_ns - (isnan(beside) ? 0 : beside);
-    const double least = p->compute_ns - p->compute_wait_ns;
-    return isnan(all) ? NAN : fmin(fmax(all, least), p->compute_ns * p->cores);
-}
-
-static double batch_mb(const struct loader *l)
-{
-    return l->batch_bytes.count ? l->batch_bytes.mean / MIB : NAN;
-}
-
-static double median_of_times(const struct loader_times *t)
-{
-    return t->d.count ? distribution_quantile(&t->d, 0.5) : NAN;
-}
-
-static bool workers_are_busy(const struct loader *l)
-{
-    double busy = 0, alive = 0;
-    for (size_t i = 0; i < l->worker_count; i++) {
-        busy += l->workers[i].busy_s;
-        alive += l->workers[i].alive_s;
-    }
-    return busy > 0.5 * alive;
-}
-
-/* To take a batch the main process asks its worker for the memory it is in, and a worker
- * that computes answers late: that is waiting, not the work of taking it. */
-static double usual_receive(const struct loader *l)
-{
-    const double mb = batch_mb(l);
-    return 1.5e6 + 1.2e6 * (isnan(mb) ? 0 : mb);
-}
-
-/* Workers with little to do answer at once: then all of it is work, of many tensors say. */
-static double own_receive(const struct loader *l)
-{
-    const double median = median_of_times(&l->receive);
-    return isnan(batch_mb(l)) || !workers_are_busy(l)
-               ? median
-               : at_most(median, usual_receive(l));
-}
-
-/* Share of batches that cost nothing to take when it was their turn: they had come
- * before it, and were taken inside of another's fetch. */
-static double taken_before(const struct loader *l)
-{
-    enum { POINTS = 100 };
-    int none = 0;
-    while (none < POINTS &&
-           !(distribution_quantile(&l->receive.d, (none + 0.5) / POINTS) > 0))
-        none++;
-    return (double)none / POINTS;
-}
-
-/* Of those that were taken in their turn the quickest had a worker with nothing else
- * to do. */
-static double idle_receive(const struct loader *l)
-{
-    if (l->receive.d.count < 20)
-        return NAN;
-    const double before = taken_before(l);
-    return before < 0.9
-               ? distribution_quantile(&l->receive.d, before + 0.1 * (1 - before))
-               : NAN;
-}
-
-static void fill_pipeline(const struct report *r, const struct loader *l,
-                          struct pipeline *p)
-{
-    const double step = r->account.known ? r->account.mean_ns
-                                         : mean_of(&l->fetch) + mean_of(&l->consume);
-    const double make = mean_of(&l->make);
-    const double cpu = mean_of(&l->make_cpu);
-    const double cores = r->run->meta.cores;
-    *p = (struct pipeline){
-        .known = make > 0 && step > 0 && cores > 0,
-        .workers = l->num_workers,
-        .prefetch = l->prefetch_factor >= 1 ? l->prefetch_factor : 2,
-        .cores = cores,
-        .step_ns = step,
-        .compute_ns = fmax(step - mean_of(&l->fetch), 0),
-        /* Without workers all of next() is making, what is around it too. */
-        .make_ns = l->num_workers > 0 ? own_make(l, cores, make, cpu)
-                                      : fmax(make, mean_of(&l->fetch)),
-        .make_cpu_ns = cpu,
-        .transform_share = transform_of(l),
-        .ship_ns = l->num_workers > 0 ? median_of_times(&l->pickle) : NAN,
-        .receive_ns = l->num_workers > 0 ? own_receive(l) : NAN,
-        .receive_idle_ns = l->num_workers > 0 ? idle_receive(l) : NAN,
-        .batch_mb = batch_mb(l),
-        .make = l->make.d.count ? &l->make.d : NULL,
-        .foreign_cores = foreign_cores(r),
-    };
-    if (isnan(p->compute_ns))
-        p->compute_ns = mean_of(&l->consume);
-    p->known = p->known && p->compute_ns >= 0;
-    if (l->num_workers > 0)
-        p->compute_wait_ns = waited_for_workers(r, l, p);
-    p->compute_cpu_ns = compute_cpu(r, l, p);
-}
-
-/* A loop that loads by itself is a loader without workers. */
-static void fill_by_hand(const struct report *r, struct pipeline *p)
-{
-    const double step = r->account.mean_ns;
-    const double make = r->hand_share * step;
-    *p = (struct pipeline){
-        .known = make > 0 && r->run->meta.cores > 0,
-        .by_hand = true,
-        .prefetch = 2,
-        .cores = r->run->meta.cores,
-        .step_ns = step,
-        .compute_ns = step - make,
-        .compute_cpu_ns = NAN,
-        .make_ns = make,
-        .make_cpu_ns = NAN,
-        .ship_ns = NAN,
-        .receive_ns = NAN,
-        .receive_idle_ns = NAN,
-        .batch_mb = NAN,
-        .foreign_cores = foreign_cores(r),
-    };
-}
-
-void pipeline_of(const struct report *report, struct pipeline *ret_pipeline)
-{
-    const struct loader *l = training(&report->loaders);
-    *ret_pipeline = (struct pipeline){ .known = false };
-    if (l)
-        fill_pipeline(report, l, ret_pipeline);
-    else if (report->hand_share > 0)
-        fill_by_hand(report, ret_pipeline);
-    /* Without a list of transforms: all that is neither a call for files nor collating. */
-    if (!l || l->transform_count == 0)
-        ret_pipeline->transform_share = report->transform_of_load > 0
-                                            ? report->transform_of_load
-                                            : NAN;
-}
 
 /* ---- Samples ------------------------------------------------------------------------- */
 
@@ -261,32 +27,11 @@ static double tail_share(const struct distribution *d, double median)
     return all > 0 ? beyond / all : NAN;
 }
 
-/* How much longer than it computes a process would like to: it also waits for a core,
- * and that is no waiting for data. */
-static double wants_cpu(const struct report *r, uint32_t pid)
-{
-    char subject[16];
-    (void)snprintf(subject, sizeof subject, "%u", pid);
-    const double cpu = steady_mean(r, "cpu", subject);
-    const double delay = steady_mean(r, "run_delay", subject);
-    return cpu > 1 && delay > 0 ? (cpu + delay) / cpu : 1;
-}
-
-static double starvation(const struct report *r, const struct loader *l)
-{
-    double sum = 0;
-    if (l->worker_count == 0)
-        return wants_cpu(r, l->pid);
-    for (size_t i = 0; i < l->worker_count; i++)
-        sum += wants_cpu(r, l->workers[i].pid);
-    return sum / (double)l->worker_count;
-}
-
 /* Share of the makers' time in which they could have run and had no core: on a busy
  * machine that makes tails which are nobody's samples. */
 static double waits_for_core(const struct report *r, const struct loader *l)
 {
-    const double wants = starvation(r, l);
+    const double wants = loader_starvation(r, l);
     return 1 - 1 / wants;
 }
 
@@ -313,14 +58,14 @@ static void set_tails(const struct report *r, const struct loader *l, struct fac
 
 static void set_samples(const struct report *r, const struct loader *l, struct facts *f)
 {
-    const double make = mean_of(&l->make);
-    f->v[FACT_SAMPLE_MS] = mean_of(&l->sample) / 1e6;
+    const double make = loader_usual_ns(l, &l->make);
+    f->v[FACT_SAMPLE_MS] = loader_mean_ns(&l->sample) / 1e6;
     f->v[FACT_BATCH_MS] = make / 1e6;
-    f->v[FACT_BATCH_CPU_MS] = mean_of(&l->make_cpu) / 1e6;
+    f->v[FACT_BATCH_CPU_MS] = loader_usual_ns(l, &l->make_cpu) / 1e6;
     const double cpu = l->sample_cpu.d.count
-                           ? mean_of(&l->sample_cpu) / mean_of(&l->sample)
-                           : mean_of(&l->make_cpu) / make;
-    f->v[FACT_SAMPLE_CPU_SHARE] = at_most(cpu * starvation(r, l), 1);
+                           ? loader_mean_ns(&l->sample_cpu) / loader_mean_ns(&l->sample)
+                           : f->v[FACT_BATCH_CPU_MS] / f->v[FACT_BATCH_MS];
+    f->v[FACT_SAMPLE_CPU_SHARE] = at_most(cpu * loader_starvation(r, l), 1);
     set_tails(r, l, f);
     /* Of what batches take, samples may be the lesser part. */
     const double of_batch = f->v[FACT_SAMPLE_MS] *
@@ -330,8 +75,9 @@ static void set_samples(const struct report *r, const struct loader *l, struct f
     if (of_batch >= 0)
         f->v[FACT_SLOW_SAMPLE_SHARE] *= at_most(of_batch, 1);
     if (l->collate.d.count && make > 0)
-        f->v[FACT_COLLATE_OF_BATCH] = mean_of(&l->collate) / make;
-    const double transform = transform_of(l);
+        f->v[FACT_COLLATE_OF_BATCH] = loader_mean_ns(&l->collate) /
+                                      loader_mean_ns(&l->make);
+    const double transform = loader_transform_share(l);
     /* Without a list of transforms the work on a sample is all that is known. */
     const double rest = 1 - (l->collate.d.count ? f->v[FACT_COLLATE_OF_BATCH] : 0);
     f->v[FACT_TRANSFORM_OF_SAMPLE] = isnan(transform)
@@ -345,9 +91,9 @@ static void set_samples(const struct report *r, const struct loader *l, struct f
 static double late_share(const struct report *r, const struct loader *l)
 {
     enum { POINTS = 100 };
-    const double most = usual_receive(l) * wants_cpu(r, l->pid);
+    const double most = loader_usual_receive_ns(l) * loader_wants_cpu(r, l->pid);
     int late = 0;
-    if (l->receive.d.count < 20 || isnan(batch_mb(l)) || !workers_are_busy(l))
+    if (l->receive.d.count < 20 || isnan(loader_batch_mb(l)) || !loader_is_busy(l))
         return 0;
     for (int i = 0; i < POINTS; i++)
         late += distribution_quantile(&l->receive.d, (i + 0.5) / POINTS) > most;
@@ -495,7 +241,7 @@ static void set_places(struct report *r, const struct loader *l, struct facts *f
 
 void facts_of_loader(struct report *r, struct facts *f)
 {
-    const struct loader *l = training(&r->loaders);
+    const struct loader *l = loader_of_steps(&r->loaders);
     struct pipeline p;
     if (!l)
         return;
@@ -506,10 +252,10 @@ void facts_of_loader(struct report *r, struct facts *f)
     f->v[FACT_PIN_MEMORY] = l->pin_memory;
     f->v[FACT_BATCH_SIZE] = l->batch_samples.count ? l->batch_samples.mean
                                                    : l->batch_size;
-    if (l->batch_bytes.count)
-        f->v[FACT_BATCH_MB] = l->batch_bytes.mean / MIB;
+    f->v[FACT_BATCH_MB] = loader_batch_mb(l);
     if (l->num_workers > 0)
-        f->v[FACT_QUEUE_WAIT_SHARE] = mean_of(&l->wait) / f->v[FACT_STEP_MEAN_MS] / 1e6;
+        f->v[FACT_QUEUE_WAIT_SHARE] = loader_mean_ns(&l->wait) /
+                                      f->v[FACT_STEP_MEAN_MS] / 1e6;
     if (l->num_workers > 0)
         f->v[FACT_QUEUE_EMPTY_SHARE] = 1 - l->ready_share * (1 - late_share(r, l));
     set_samples(r, l, f);
@@ -517,6 +263,6 @@ void facts_of_loader(struct report *r, struct facts *f)
     set_workers(r, l, f);
     set_epochs(r, l, f);
     set_places(r, l, f);
-    fill_pipeline(r, l, &p);
+    pipeline_of(r, &p);
     set_crowding(r, &p, f);
 }

@@ -19,13 +19,6 @@
  * data sets of the development set took 15 to 45 µs a sample. */
 static const double SAMPLE_NS = 20e3;
 
-/* What a batch of MiB costs to put together in one copy into fresh pages, with the calls
- * around it. */
-static double copy_ns(double mb)
-{
-    return isnan(mb) ? 0 : 0.1e6 + 0.3e6 * mb;
-}
-
 /* How much of the time to make a batch is left: when part of the illness stays, usually,
  * and at best. */
 struct left {
@@ -100,7 +93,7 @@ static void set_collate(const struct pipeline *p, struct facts *f)
     const double share = f->v[FACT_COLLATE_OF_BATCH];
     if (!(share > 0))
         return;
-    const struct left left = left_of(p, share, 1.0 / 3, copy_ns(p->batch_mb));
+    const struct left left = left_of(p, share, 1.0 / 3, whatif_copy_ns(p->batch_mb));
     set_gain(p, f, FACT_COLLATE_GAIN, &left, false);
 }
 

@@ -162,13 +162,13 @@ static struct parts steps_after(const struct habits *h, const struct settings *s
     const double times[EXTRAS] = {
         [EXTRA_CHECKPOINT] = s->checkpoint, [EXTRA_EVALUATION] = s->evaluation
     };
-    double step = loader ? h->step_ns * loader->step_ns / loader_now_ns
-                         : h->step_ns - habits_less_ns(h, s);
+    const double now = loader ? loader_now_ns : h->step_ns;
+    double step = loader ? loader->step_ns : h->step_ns - habits_less_ns(h, s);
     for (int i = 0; i < EXTRAS; i++)
         if (h->beside_ns[i] > 0)
             step -= h->beside_ns[i] / h->steps * part_gone(times[i]);
     step = fmax(step, 0);
-    return (struct parts){ step, h->steps * (h->step_ns - step) };
+    return (struct parts){ step, h->steps * (now - step) };
 }
 
 /* With `fixed` of each step paid once: the loop, its extras as they are. */

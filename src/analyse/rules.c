@@ -11,9 +11,9 @@
 #include <string.h>
 
 /* Every family there is. */
-static const struct rule *const families[] = { rules_input, rules_host, rules_memory,
-                                               rules_step,  rules_gpu,  rules_ranks,
-                                               NULL };
+static const struct rule *const families[] = { rules_input, rules_files,  rules_workers,
+                                               rules_host,  rules_memory, rules_step,
+                                               rules_gpu,   rules_ranks,  NULL };
 
 static const char *const family_names[] = {
     [RULES_INPUT] = "input", [RULES_HOST] = "host", [RULES_MEMORY] = "memory",

@@ -59,8 +59,8 @@ struct rule {
 };
 
 /* The families, each ended by a row without id. */
-extern const struct rule rules_input[], rules_host[], rules_memory[], rules_step[],
-    rules_gpu[], rules_ranks[];
+extern const struct rule rules_input[], rules_files[], rules_workers[], rules_host[],
+    rules_memory[], rules_step[], rules_gpu[], rules_ranks[];
 
 /* All of them, in one order: index 0 … rule_total() − 1. */
 size_t rule_total(void);

@@ -27,18 +27,21 @@ struct pipeline {
     bool known;
     int workers, prefetch; /* prefetch ≥ 1; of 0 workers it means nothing */
     double cores;
-    double step_ns;         /* measured, steady, median */
-    double compute_ns;      /* main thread, outside of fetching */
-    double compute_cpu_ns;  /* of the main process, all threads, without receiving and
+    double step_ns;           /* measured, mean: of steady steps, or of all where epochs
+                             * are no longer than what workers keep ahead */
+    double compute_ns;        /* main thread, outside of fetching */
+    double compute_cpu_ns;    /* of the main process, all threads, without receiving and
                              * without spinning; NaN: one thread */
-    double make_ns;         /* samples and collate, in one process */
-    double make_cpu_ns;     /* NaN: all of it */
-    double transform_share; /* of make_ns; NaN: all of it */
-    double ship_ns;         /* in the worker; NaN: from batch_mb */
-    double receive_ns;      /* in the main process; NaN: from batch_mb */
-    double receive_idle_ns; /* … from a worker with nothing else to do; NaN or 0: as
+    double make_ns;           /* samples and collate, in one process */
+    double make_cpu_ns;       /* NaN: all of it */
+    double transform_share;   /* of make_ns; NaN: all of it */
+    double ship_ns;           /* in the worker; NaN: from batch_mb */
+    double receive_ns;        /* in the main process; NaN: from batch_mb */
+    double receive_idle_ns;   /* … from a worker with nothing else to do; NaN or 0: as
                              * receive_ns */
-    double batch_mb;        /* NaN: shipping is not counted */
+    double batch_mb;          /* NaN: shipping is not counted */
+    double shared_collate_ns; /* of make_cpu_ns: putting batches together in shared
+                               * memory; NaN or 0: they are not */
     const struct distribution *make; /* its spread; NULL: none */
     double compute_wait_ns; /* of compute_ns: for cores that its own workers had */
     double foreign_cores;   /* that other programs take; NaN or 0: none */
@@ -78,6 +81,9 @@ struct forecast whatif_predict(const struct pipeline *pipeline,
 /* The fewest workers that come within 3 % of the best; prefetch as it is, at least 2. */
 struct settings whatif_best(const struct pipeline *pipeline);
 
+/* What a batch of MiB costs to put together in one copy into fresh pages, with the calls
+ * around it; 0 for NaN. */
+double whatif_copy_ns(double mb);
 /* Of a step's computing: what it takes longer since it begins with cold caches, `idle_ns`
  * after the last. */
 double whatif_cold_ns(double compute_ns, double idle_ns);

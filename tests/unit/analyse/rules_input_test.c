@@ -319,6 +319,49 @@ static void the_reference_set_has_the_documents_limits(void **state)
     trial_release(&c);
 }
 
+static void advice_for_stalls_between_epochs_is_what_can_be_done(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_EPOCH_SHARE, 0.4 }, { FACT_EPOCHS, 10 },
+                           { FACT_WORKERS, 8 }, { FACT_PERSISTENT, 0 },
+                           { FACT_CORES, 8 });
+    const char *advice = judged(&c, "epoch_boundary_stall")->recommendation;
+    assert_non_null(strstr(advice, "persistent_workers=True"));
+    c.f.v[FACT_PERSISTENT] = 1;
+    advice = judged(&c, "epoch_boundary_stall")->recommendation;
+    assert_null(strstr(advice, "persistent_workers"));
+    assert_non_null(strstr(advice, "a sampler that goes over the data several times"));
+    assert_null(strstr(advice, "fewer workers"));
+    c.f.v[FACT_CORES] = 2;
+    advice = judged(&c, "epoch_boundary_stall")->recommendation;
+    assert_non_null(strstr(advice, "fewer workers begin at once than 8"));
+    c.f.v[FACT_WORKERS] = 0; /* torch refuses persistent workers then */
+    c.f.v[FACT_PERSISTENT] = 0;
+    advice = judged(&c, "epoch_boundary_stall")->recommendation;
+    assert_null(strstr(advice, "workers"));
+    trial_release(&c);
+}
+
+/* Eight kept workers begin every epoch at once: that they are eight is the reason. */
+static void too_many_workers_explain_stalls_between_epochs(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_EPOCH_SHARE] = 0.42;
+    f.v[FACT_EPOCHS] = 36;
+    f.v[FACT_WORKERS] = 8;
+    f.v[FACT_PERSISTENT] = 1;
+    f.v[FACT_CORES] = 2;
+    f.v[FACT_WORKERS_BEST] = 0;
+    f.v[FACT_WORKERS_GAIN] = 0.6;
+    f.v[FACT_FEWER_WORKERS_LOSS] = -0.05;
+    first_is(&f, "too_many_workers", "epoch_boundary_stall");
+    f.v[FACT_WORKERS_GAIN] = 0;
+    f.v[FACT_FEWER_WORKERS_LOSS] = 0.2;
+    first_is(&f, "epoch_boundary_stall", NULL);
+}
+
 static void advice_names_the_line_and_the_number(void **state)
 {
     (void)state;
@@ -345,6 +388,8 @@ int main(void)
         cmocka_unit_test(the_reason_for_waiting_comes_before_the_waiting),
         cmocka_unit_test(a_symptom_alone_is_low_and_names_its_cause_otherwise),
         cmocka_unit_test(the_reference_set_has_the_documents_limits),
+        cmocka_unit_test(advice_for_stalls_between_epochs_is_what_can_be_done),
+        cmocka_unit_test(too_many_workers_explain_stalls_between_epochs),
         cmocka_unit_test(advice_names_the_line_and_the_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

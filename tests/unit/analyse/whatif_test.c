@@ -248,6 +248,30 @@ static void without_workers_the_cores_are_the_steps_own(void **state)
     assert_near(whatif_predict(&p, &none).step_ns, 8e6 + 2e6 - 0.25e6, 0.2e6);
 }
 
+/* Batches of 10 MiB that torch puts together in shared memory, 9 of 10 ms; the main thread
+ * computes 8 ms, of which 3 are their pages. Without workers a copy is left, 3.1 ms, and
+ * none of the pages. */
+static void without_workers_nothing_is_shared(void **state)
+{
+    (void)state;
+    struct pipeline p = fed;
+    struct settings s = whatif_now(&p);
+    p.compute_ns = p.compute_cpu_ns = 8e6;
+    p.step_ns = 10e6;
+    p.batch_mb = 10;
+    p.shared_collate_ns = 9e6;
+    s.workers = 0;
+    const double none = whatif_predict(&p, &s).step_ns;
+    assert_near(none, 5e6 + 1e6 + 3.1e6, 0.3e6);
+    /* Its own collate is not known to share anything. */
+    p.shared_collate_ns = NAN;
+    assert_near(whatif_predict(&p, &s).step_ns - none, 9e6 - 3.1e6, 0.3e6);
+    /* Small batches have few pages. */
+    p.batch_mb = 0.01;
+    p.shared_collate_ns = 9e6;
+    assert_near(whatif_predict(&p, &s).step_ns, 18e6, 0.3e6);
+}
+
 /* A second of a batch's making between two steps costs a long step 0.75 ms, a short one a
  * third of it; steps that follow each other at once cost nothing. */
 static void a_step_that_begins_warm_is_shorter(void **state)
@@ -371,6 +395,7 @@ int main(void)
         cmocka_unit_test(a_faster_transform_counts_for_its_share),
         cmocka_unit_test(what_is_left_of_making_a_batch_bounds_the_step),
         cmocka_unit_test(workers_that_do_less_leave_cores_to_the_step),
+        cmocka_unit_test(without_workers_nothing_is_shared),
         cmocka_unit_test(a_step_that_begins_warm_is_shorter),
         cmocka_unit_test(without_workers_the_cores_are_the_steps_own),
         cmocka_unit_test(what_a_thread_is_worth_is_taken_from_a_full_machine),
