@@ -189,12 +189,22 @@ static void gain_without_collector(const struct rule_case *c, struct draft *d,
     d->gain = (struct gain){ fmin(0.9 * share, 1 - left), 1 - left, 1 - 0.6 * left };
 }
 
+/* A main thread that makes its own batches most of the time makes most objects there: a
+ * collector that takes a small part of that walks over the samples' own, and goes with
+ * them. Pauses that are the illness are many times what happens in between. */
+static bool is_collector_of_batches(const struct rule_case *c, double share)
+{
+    const double input = FACT_OF(c, INPUT_SHARE);
+    return input >= 0.5 && !(FACT_OF(c, WORKERS) > 0) && share <= 0.25 * input;
+}
+
 static bool judge_gc(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, GC_SHARE);
     if (!(share >= c->t->gc))
         return false;
     d->stake = share;
+    d->always_low = is_collector_of_batches(c, share);
     gain_without_collector(c, d, share);
     buf_printf(&d->text,
                "Python's garbage collector takes %.0f %% of the main thread's "
