@@ -60,10 +60,14 @@ static bool next_before(struct hook *h, struct hook_call *call)
     return true;
 }
 
-/* Walking a batch takes microseconds: a loop of microseconds is walked now and then. */
-static uint64_t bytes_in(struct fetches *f, PyObject *batch, uint64_t fetch_ticks)
+/* Walking a batch takes microseconds: a loop of microseconds is walked now and then. One
+ * of milliseconds every time: what a step takes goes with what is in its batch. */
+static uint64_t bytes_in(struct fetches *f, PyObject *batch,
+                         const struct hook_call *call, uint64_t now)
 {
-    if (f->row->batches >= 8 && fetch_ticks < 1 << 20 && f->row->batches % 32 != 0)
+    const bool quick = now - call->start < 1 << 20 && f->given &&
+                       now - f->given < 1 << 22;
+    if (f->row->batches >= 8 && quick && f->row->batches % 32 != 0)
         return f->last_bytes;
     const int64_t bytes = batch_bytes(batch);
     if (bytes < 0)
@@ -150,7 +154,7 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
     fetches_add(f, LOADER_BATCH_SAMPLES, samples);
     if (t && t->early && f->early_stored)
         f->early_stored--;
-    const uint64_t bytes = bytes_in(f, batch, now - call->start);
+    const uint64_t bytes = bytes_in(f, batch, call, now);
     steps_fetch_ends(f, batch);
     keep_batch(f, call, now, bytes, number);
     if (t)

@@ -75,6 +75,8 @@ FACT(WORKER_BUSY_SHARE, "worker_busy_share", "share", "loader")
 FACT(CROWDED_SHARE, "cores_taken_by_workers", "share",
      "loader and monitors, no core idle")
 FACT(PADDING_SHARE, "padding_share", "share", "pad_sequence and attention_mask")
+FACT(LENGTHS_GAIN, "gain_from_like_lengths", "share",
+     "loader: step time by bytes of a batch, fitted")
 FACT(WORKERS_GAIN, "gain_from_workers", "share", "what-if model")
 FACT(WORKERS_GAIN_LOW, "gain_from_workers_low", "share", "what-if model")
 FACT(WORKERS_GAIN_HIGH, "gain_from_workers_high", "share", "what-if model")
@@ -122,6 +124,10 @@ FACT(SLEEPS, "voluntary_switches_per_cpu_second", "1/s", "monitors")
 FACT(SPIN_SHARE, "spinning_share", "share", "native stacks")
 FACT(AWAIT_SHARE, "waiting_for_threads_share", "share",
      "native stacks: spinning, libraries of threads, tight loops of a JIT")
+FACT(WORK_CORES, "cores_at_work", "cores",
+     "native stacks, in the loop: CPU time without waiting for threads")
+FACT(SERIAL_CORES, "cores_at_work_alone", "cores",
+     "native stacks, in the loop: interpreter, framework, allocator")
 FACT(CPU_LIMIT, "cpu_quota", "cores", "monitors, cgroup")
 FACT(THROTTLED_SHARE, "throttled_share", "share", "monitors, cgroup")
 FACT(THROTTLED_PERIODS, "throttled_periods", "share", "monitors, cgroup")
@@ -196,6 +202,8 @@ FACT(REFERENCE_BLAS_WALL_SHARE, "reference_blas_of_run", "share",
      "native stacks, over the run's time")
 FACT(DOUBLE_SHARE, "float64_kernels_share", "share", "native stacks")
 FACT(KERNEL_SHARE, "compute_kernels_share", "share", "native stacks")
+FACT(ARITHMETIC_SHARE, "arithmetic_share", "share",
+     "native stacks, in the loop: BLAS, vector functions, a JIT's code")
 FACT(OVERHEAD_SHARE, "framework_share", "share", "native stacks")
 
 /* ---- Cards ---- */

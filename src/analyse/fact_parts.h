@@ -16,6 +16,8 @@ void facts_of_memory(struct report *report, struct facts *facts);
 void facts_of_files(struct report *report, struct facts *facts);
 void facts_of_python(struct report *report, struct facts *facts);
 void facts_of_shapes(struct report *report, struct facts *facts);
+/* After shapes: what batches of samples of one length would take (facts_lengths.c). */
+void facts_of_lengths(const struct report *report, struct facts *facts);
 void facts_of_hand(struct report *report, struct facts *facts);
 void facts_of_native(struct report *report, struct facts *facts);
 void facts_of_ranks(struct report *report, struct facts *facts);
@@ -32,6 +34,8 @@ static inline double at_most(double value, double most)
 
 /* CPU time of threads that spin until they are given work. */
 double native_spin_ns(const struct hot_functions *hot);
+/* … of it the kernel's part: looking for somebody else to run. */
+double native_yield_ns(const struct hot_functions *hot);
 
 /* Reads that are part of what a small file costs, however little is in it. */
 static inline double fact_small_reads(const struct facts *facts)

@@ -174,8 +174,9 @@ static double kernel_s(const struct hot_functions *h)
     return ns / 1e9;
 }
 
-/* What one cost here: CPU time in the kernel that is no file call, over all faults. At
- * most that: starting a program takes time in the kernel too. */
+/* What one cost here: CPU time in the kernel that is no file call and no yield of a thread
+ * that spins, over all faults. At most that: starting a program takes time in the kernel
+ * too. */
 static double fault_s(const struct report *r)
 {
     const struct report_series *faults = monitors_find(&r->monitors, "page_faults", "");
@@ -185,7 +186,7 @@ static double fault_s(const struct report *r)
     const double calls_s = (r->io.total[0].ns + r->io.total[1].ns + r->io.open_ns) /
                            1e9;
     const double count = faults->avg * report_duration_s(r);
-    const double each = (kernel_s(h) - calls_s) / count;
+    const double each = (kernel_s(h) - native_yield_ns(h) / 1e9 - calls_s) / count;
     return count > 0 ? fmin(fmax(each, FAULT_LEAST_S), FAULT_MOST_S) : FAULT_S;
 }
 

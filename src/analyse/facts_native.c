@@ -56,6 +56,28 @@ static bool is_kernel(const struct hot_function *h)
     return false;
 }
 
+/* oneDNN makes its kernels at run time: where code of a JIT was seen, its own looks up
+ * and calls them, for every operator the same however many rows it has. */
+static bool is_driver(const struct hot_function *h)
+{
+    return has(h->module, "libdnnl");
+}
+
+static bool is_jit(const struct hot_function *h)
+{
+    return strcmp(h->name, "[jit]") == 0;
+}
+
+/* Of kernels what goes with the number of rows: neither the dispatcher's functions, which
+ * are called like the operator, nor the interpreter's (convertitem). */
+static bool is_arithmetic(const struct hot_function *h)
+{
+    const char *base = path_base(h->module);
+    return has(h->module, "libsleef") ||
+           (is_kernel(h) && strncmp(h->name, "at::_ops::", 10) != 0 &&
+            strncmp(base, "python3", 7) != 0 && strncmp(base, "libpython3", 10) != 0);
+}
+
 static bool is_spin(const struct hot_function *h)
 {
     return has(h->name, "gomp_barrier") || has(h->name, "gomp_team_barrier") ||
@@ -64,12 +86,25 @@ static bool is_spin(const struct hot_function *h)
            has(h->name, "blas_thread_server");
 }
 
+static bool is_yield(const struct hot_function *h)
+{
+    return strcmp(h->name, "__sched_yield") == 0 || strcmp(h->name, "sched_yield") == 0;
+}
+
 /* Of a yield nearly all is the kernel's, who looks for somebody else to run. */
 static double spin_share(const struct hot_function *h)
 {
-    const bool yields = strcmp(h->name, "__sched_yield") == 0 ||
-                        strcmp(h->name, "sched_yield") == 0;
-    return yields ? h->total_share : is_spin(h) ? h->share : 0;
+    return is_yield(h) ? h->total_share : is_spin(h) ? h->share : 0;
+}
+
+double native_yield_ns(const struct hot_functions *hot)
+{
+    double ns = 0;
+    for (size_t i = 0; i < hot->function_count; i++)
+        if (is_yield(&hot->functions[i]))
+            ns += (hot->functions[i].total_share - hot->functions[i].share) *
+                  hot->cpu_ns;
+    return ns;
 }
 
 /* CPU time of threads that wait for work that way. */
@@ -137,6 +172,7 @@ static bool is_framework(const struct hot_function *h)
 
 struct shares {
     double blas, doubles, kernels, spin, await, allocator, interpreter, framework;
+    double arithmetic, drivers, jit;
     const char *blas_module;
 };
 
@@ -149,11 +185,49 @@ static void add(struct shares *s, const struct hot_function *h)
     }
     s->doubles += is_double(h) ? h->share : 0;
     s->kernels += kernel && !is_spin(h) ? h->share : 0;
+    const bool waits = await_share(h) > 0;
+    s->arithmetic += is_arithmetic(h) && !waits && !is_driver(h) ? h->share : 0;
+    s->drivers += is_driver(h) ? h->share : 0;
+    s->jit += is_jit(h) ? h->share : 0;
     s->spin += spin_share(h);
     s->await += await_share(h);
     s->allocator += is_allocator(h) ? h->share : 0;
     s->interpreter += is_interpreter(h) ? h->share : 0;
     s->framework += is_framework(h) && !kernel ? h->share : 0;
+}
+
+/* Before the first step and after the last one thread works: CPU time of no step. */
+static double outside_ns(const struct report *r)
+{
+    return r->account.known ? r->account.startup_ns + r->account.end_ns : 0;
+}
+
+static double arithmetic_share(const struct report *r, const struct shares *s)
+{
+    const double jit = fmax(s->jit - r->hot.tight_share, 0);
+    const double own = s->arithmetic + (s->jit > 0 ? jit : s->drivers);
+    const double loop_ns = r->hot.cpu_ns - outside_ns(r);
+    return loop_ns > 0 ? fmin(own * r->hot.cpu_ns / loop_ns, 1) : NAN;
+}
+
+/* Samples are of the whole run. What is outside of the loop may be a percent of it and a
+ * quarter of what is left of one that mostly waits. The
+ * interpreter, the dispatcher and the allocator are one thread's in the loop too; kernels
+ * are cut into pieces for all threads. */
+static void set_work(const struct report *r, const struct shares *s, struct facts *f)
+{
+    const struct hot_functions *h = &r->hot;
+    const double loop_ns = account_loop_ns(&r->account);
+    const double outside = outside_ns(r);
+    const double fixed = s->interpreter + s->framework + s->allocator;
+    if (!r->account.known || !(loop_ns > 0) || h->coverage < 0.7)
+        return;
+    const double work = h->cpu_ns * (1 - f->v[FACT_AWAIT_SHARE]) - outside;
+    const double alone = fmax(h->cpu_ns * fixed - outside, 0);
+    if (!(work > 0))
+        return;
+    f->v[FACT_WORK_CORES] = work / loop_ns;
+    f->v[FACT_SERIAL_CORES] = fmin(alone, work) / loop_ns;
 }
 
 void facts_of_native(struct report *r, struct facts *f)
@@ -172,10 +246,12 @@ void facts_of_native(struct report *r, struct facts *f)
         f->v[FACT_REFERENCE_BLAS_WALL_SHARE] = at_most(s.blas * h->cpu_ns / run_ns, 1);
     f->v[FACT_DOUBLE_SHARE] = s.doubles;
     f->v[FACT_KERNEL_SHARE] = s.kernels;
+    f->v[FACT_ARITHMETIC_SHARE] = arithmetic_share(r, &s);
     f->v[FACT_SPIN_SHARE] = s.spin;
     /* Who spins until he is given work leaves his core to anybody who has some. */
     f->v[FACT_FREE_CORES] += s.spin * f->v[FACT_CPU_CORES];
     f->v[FACT_AWAIT_SHARE] = at_most(s.await + h->tight_share, 1);
+    set_work(r, &s, f);
     f->v[FACT_ALLOC_SHARE] = s.allocator;
     f->v[FACT_PYTHON_SHARE] = s.interpreter;
     /* Imports are the interpreter's too, but no step's. */

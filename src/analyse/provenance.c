@@ -198,7 +198,8 @@ static void add_allocations(struct report *r)
                  : none,
         a->known ? "exact with one thread, else 64 KiB per thread" : "");
     add(r, "allocations.sites", status,
-        a->known ? "sampled by bytes (Poisson, mean 8 KiB growing to 512 KiB), weighted"
+        a->known ? "sampled by bytes (Poisson, mean 8 KiB growing to 512 KiB, to 2 MiB "
+                   "where gigabytes a second are), weighted"
                  : none,
         a->known ? "estimate" : "");
 }

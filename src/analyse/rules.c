@@ -82,6 +82,11 @@ double rule_of_run(const struct rule_case *c, double step_share)
     return step_share * rule_steady(c) * (1 - rule_stretched(c));
 }
 
+double rule_in_pieces(const struct rule_case *c, double work)
+{
+    return work * fmin(1.2 / fmax(FACT_OF(c, CORES), 1), 1);
+}
+
 double rule_nearness(double value, double from, double limit)
 {
     if (!(limit > from))

@@ -78,6 +78,11 @@ double rule_steady(const struct rule_case *c);
 double rule_stretched(const struct rule_case *c);
 /* Of a part of step time: what the whole run loses by it, such waits apart. */
 double rule_of_run(const struct rule_case *c, double step_share);
+/* Work that a team of as many threads as cores does in pieces, in the time it takes. The
+ * team meets after every piece: of the CPU time of three that fit their cores
+ * (tremor_watch, ultrasound_grader, actor_rollouts, cured) a fifth and more was waiting
+ * for the last one. */
+double rule_in_pieces(const struct rule_case *c, double work);
 /* How near a limit is: 0.1 at `from`, 0.5 when it is reached. */
 double rule_nearness(double value, double from, double limit);
 /* " at train.py:41", or nothing. */

@@ -94,10 +94,20 @@ static bool is_team(const struct rule_case *c)
            team_loss(c) >= c->t->team_loss;
 }
 
+/* In steps of now, with as many threads as cores: what one thread does alone, then pieces
+ * side by side. NaN: nobody knows which is which. */
+static double team_that_fits(const struct rule_case *c, double sleeps)
+{
+    const double alone = FACT_OF(c, SERIAL_CORES);
+    const double work = FACT_OF(c, WORK_CORES) - sleeps * FACT_OF(c, CPU_CORES);
+    const double pieces = fmax(work - alone, 0.2 * FACT_OF(c, WORK_CORES));
+    return isnan(work) ? NAN : alone + rule_in_pieces(c, pieces);
+}
+
 /* With as many threads as cores the work is left: CPU time in which no thread waited for
- * another. How much of it runs side by side is known as far as it did: where nearly all
- * CPU time was waiting nobody knows, and it is between one core and all of them. Without
- * native stacks waiting is not told from work. */
+ * another. How much of it runs side by side is told by what it is; where the loop's part
+ * is not known, by how much did: where nearly all CPU time was waiting it is between one
+ * core and all of them. Without native stacks waiting is not told from work. */
 static void gain_of_threads(const struct rule_case *c, struct draft *d, double lost)
 {
     const double sleeps = FACT_OF(c, SLEEPS) > 0 ? SWITCH_S * FACT_OF(c, SLEEPS) : 0;
@@ -107,10 +117,11 @@ static void gain_of_threads(const struct rule_case *c, struct draft *d, double l
     if (!(FACT_OF(c, AWAIT_SHARE) >= 0.05) || !(used >= 1))
         return;
     const double work = used * (1 - waits); /* in steps of now, on one core */
-    const double beside = pow(used, 1 - 0.5 * waits);
-    const double left = fmin(work / beside, 1);
+    const double fits = team_that_fits(c, sleeps);
+    const double left = fmin(isnan(fits) ? work / pow(used, 1 - 0.5 * waits) : fits, 1);
+    const double least = fmin(0.85 * work / fmax(used, FACT_OF(c, CORES)), 0.7 * left);
     d->gain = (struct gain){ fmax(1 - fmax(1.15 * work, left), 0), 1 - left,
-                             1 - 0.85 * work / fmax(used, FACT_OF(c, CORES)) };
+                             1 - least };
 }
 
 static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
@@ -178,12 +189,22 @@ static void gain_without_collector(const struct rule_case *c, struct draft *d,
     d->gain = (struct gain){ fmin(0.9 * share, 1 - left), 1 - left, 1 - 0.6 * left };
 }
 
+/* A main thread that makes its own batches most of the time makes most objects there: a
+ * collector that takes a small part of that walks over the samples' own, and goes with
+ * them. Pauses that are the illness are many times what happens in between. */
+static bool is_collector_of_batches(const struct rule_case *c, double share)
+{
+    const double input = FACT_OF(c, INPUT_SHARE);
+    return input >= 0.5 && !(FACT_OF(c, WORKERS) > 0) && share <= 0.25 * input;
+}
+
 static bool judge_gc(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, GC_SHARE);
     if (!(share >= c->t->gc))
         return false;
     d->stake = share;
+    d->always_low = is_collector_of_batches(c, share);
     gain_without_collector(c, d, share);
     buf_printf(&d->text,
                "Python's garbage collector takes %.0f %% of the main thread's "

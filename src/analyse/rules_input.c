@@ -254,14 +254,27 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
 
 /* ---- padding_waste ---------------------------------------------------------------------------- */
 
+/* What a step takes by the length of its batch was fitted (facts_lengths.c); where it
+ * could not be, computing goes with what is in a batch. */
+static void gain_of_lengths(const struct rule_case *c, struct draft *d, double padding)
+{
+    const double both = FACT_OF(c, FORWARD_SHARE) + FACT_OF(c, BACKWARD_SHARE);
+    const double compute = isnan(both) ? 0.5 : both;
+    const double after = fmin((1 - padding) / (1 - STILL_PADDED), 1);
+    const double fitted = FACT_OF(c, LENGTHS_GAIN);
+    const double linear = compute * (1 - after);
+    const double mid = isnan(fitted) ? linear : fitted;
+    d->stake = rule_of_run(c, padding * compute);
+    d->gain = (struct gain){ 0.5 * fmin(mid, linear), mid,
+                             1 - 0.8 * (1 - fmax(mid, padding * compute)) };
+}
+
 static bool judge_padding(const struct rule_case *c, struct draft *d)
 {
     const double padding = FACT_OF(c, PADDING_SHARE);
     if (!(padding >= c->t->padding))
         return false;
-    const double compute = FACT_OF(c, FORWARD_SHARE) + FACT_OF(c, BACKWARD_SHARE);
-    /* Computing goes with what is in a batch; sorted by length, neighbours differ little. */
-    draft_time(c, d, padding * (isnan(compute) ? 0.5 : compute), 0.5, 0.95, 1);
+    gain_of_lengths(c, d, padding);
     buf_printf(&d->text, "%.0f %% of the batches is padding.", 100 * padding);
     d->place = PLACE_OF(c, COLLATE);
     buf_puts(&d->advice,

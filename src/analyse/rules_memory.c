@@ -30,6 +30,22 @@ static double churn_gone(const struct rule_case *c, double share, double allocat
     return touch > 0 ? 1 - fmax(left - touch, 0.25 * left) : kernel;
 }
 
+/* The same by work, where it is known: while one thread waits for its pages the others of
+ * its team spin, which is CPU time and no work. What is left goes on as much side by side
+ * as all of it did, but arithmetic, which then has all cores. NaN: not known. */
+static double churn_left_of_work(const struct rule_case *c)
+{
+    const double work = FACT_OF(c, WORK_CORES), used = FACT_OF(c, CPU_CORES);
+    const double kernel = used *
+                          (FACT_OF(c, FAULT_KERNEL_SHARE) + FACT_OF(c, ALLOC_SHARE));
+    const double user = work - kernel;
+    const double own = fmax(user - used * FACT_OF(c, FAULT_TOUCH_SHARE), 0.25 * user);
+    const double pieces = fmin(fmax(FACT_OF(c, ARITHMETIC_SHARE), 0) * used, own);
+    if (isnan(own) || !(user > 0))
+        return NAN;
+    return fmin((own - pieces) / fmax(work, 1) + rule_in_pieces(c, pieces), 1);
+}
+
 static bool judge_churn(const struct rule_case *c, struct draft *d)
 {
     const double allocator = FACT_OF(c, ALLOC_SHARE);
@@ -40,7 +56,10 @@ static bool judge_churn(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = share;
     d->always_low = is_usual_churn(c, share);
-    const double most = churn_gone(c, share, isnan(allocator) ? 0 : allocator);
+    const double left = churn_left_of_work(c);
+    const double most = isnan(left)
+                            ? churn_gone(c, share, isnan(allocator) ? 0 : allocator)
+                            : fmax(1 - left, share);
     d->gain = (struct gain){ 0.5 * fmax(share, 0.9 * most), most,
                              most + 0.9 * (1 - most) };
     buf_printf(&d->text, "Allocating and giving back memory takes %.0f %% of CPU time",

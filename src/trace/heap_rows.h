@@ -19,7 +19,8 @@
  * of `size` bytes is taken with probability 1 - exp(-size / mean) and stands for 1 / p
  * of its kind; sums of these weights have the right mean whatever the sizes. The mean
  * grows with the number of samples from HEAP_MEAN_FIRST to HEAP_MEAN_LAST: short
- * programs get a close look, long ones pay little.
+ * programs get a close look, long ones pay little. One that allocates gigabytes a second
+ * has more samples than anybody needs: there it grows to HEAP_MEAN_MOST.
  */
 #ifndef SONDE_TRACE_HEAP_ROWS_H
 #define SONDE_TRACE_HEAP_ROWS_H
@@ -34,6 +35,7 @@ enum {
     HEAP_UNTOLD = 64 << 10,
     HEAP_MEAN_FIRST = 8 << 10,
     HEAP_MEAN_LAST = 512 << 10,
+    HEAP_MEAN_MOST = 2 << 20,
     HEAP_MEAN_SAMPLES = 512, /* then the mean doubles */
 };
 

@@ -167,6 +167,21 @@ def test_estimates_of_sites_sum_up_to_what_was_counted(leaking):
 # ---- Moments ---------------------------------------------------------------------
 
 
+def test_gigabytes_a_second_are_sampled_more_thinly_and_as_rightly(tmp_path):
+    """16 GB in blocks of 200 kB, within seconds: fewer samples, weighted by what they are."""
+    program = "import ctypes; m = ctypes.CDLL(None); m.malloc.restype = ctypes.c_void_p\n"
+    program += "f = m.free; f.argtypes = [ctypes.c_void_p]\n"
+    program += "for i in range(80_000): f(m.malloc(200_000))"
+    done = run(tmp_path / "run", "/usr/bin/python3", "-c", program)
+    answer = allocations(done)
+    assert answer["bytes"] >= 16e9
+    of_sites = sum(s["bytes"] for s in answer["sites"])
+    assert of_sites == pytest.approx(answer["bytes"], rel=0.06)
+    usual = answer["bytes"] / (512 << 10)
+    if answer["bytes_per_s"] > 2e9:  # else a busy machine has made it slow enough
+        assert sum(s["samples"] for s in answer["sites"]) < 0.75 * usual
+
+
 def test_a_storm_of_threads_and_forks_loses_nothing(tmp_path):
     all_threads, forks = 64 * 4 * 20000, 30
     answer = allocations(

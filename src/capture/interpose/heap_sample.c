@@ -1,8 +1,8 @@
 /* heap_sample.c: call sites and sampled blocks. See trace/heap_rows.h for the estimates.
  *
  * A sampled block is kept in a row of the file until it is freed; a hash in private
- * memory finds the row by address, and a filter of one byte per hash value, with a bit for
- * each eight of them, tells nearly all frees that theirs is not one, without a lock.
+ * memory finds the row by address, and two filters, by page and by hash, tell nearly all
+ * frees that theirs is not one, without a lock.
  *
  * One lock for sites and blocks: it is taken once per sample and per freed sample,
  * some hundred nanoseconds in half a megabyte.
@@ -25,13 +25,31 @@ static uint64_t next_random(struct heap_cell *c)
     return z ^ z >> 31;
 }
 
-void heap_draw(struct heap_cell *c)
+static uint64_t mean_now(void)
 {
     const uint64_t doublings = heap->process->samples / HEAP_MEAN_SAMPLES;
-    uint64_t mean = doublings < 16 ? (uint64_t)HEAP_MEAN_FIRST << doublings
-                                   : HEAP_MEAN_LAST;
-    if (mean > HEAP_MEAN_LAST)
-        mean = HEAP_MEAN_LAST;
+    const uint64_t mean = doublings < 16 ? (uint64_t)HEAP_MEAN_FIRST << doublings
+                                         : HEAP_MEAN_LAST;
+    return mean < HEAP_MEAN_LAST ? mean : (uint64_t)HEAP_MEAN_LAST << heap->hurry;
+}
+
+/* Under the lock, once in HEAP_MEAN_SAMPLES: between 128 and 512 samples a second are
+ * enough to know where gigabytes come from, and take a thousandth of a core. */
+static void pace(void)
+{
+    const uint64_t now = inside_now_ms(), took = now - heap->paced_ms;
+    heap->paced_ms = now;
+    if (mean_now() < HEAP_MEAN_LAST)
+        return;
+    if (took < 1000 && mean_now() < HEAP_MEAN_MOST)
+        heap->hurry++;
+    else if (took > 4000 && heap->hurry > 0)
+        heap->hurry--;
+}
+
+void heap_draw(struct heap_cell *c)
+{
+    const uint64_t mean = mean_now();
     const double u = ((double)(next_random(c) >> 11) + 0.5) * 0x1p-53;
     c->mean = mean;
     c->until = (int64_t)(-log(u) * (double)mean);
@@ -186,8 +204,7 @@ static void note_holders(uint64_t now)
 
 static uint32_t live_slot(const void *p)
 {
-    return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9E3779B97F4A7C15ULL >> 44) &
-           (2 * HEAP_MAX_LIVE - 1);
+    return (uint32_t)(heap_hash(p) >> 44) & (2 * HEAP_MAX_LIVE - 1);
 }
 
 static struct heap_live_row *live_at(uint32_t index)
@@ -234,17 +251,20 @@ static void unhash(uint32_t at)
     heap->live_hash[at] = 0;
 }
 
-/* Under the lock. Whoever frees a block came by its address after this. */
+/* Under the lock. Whoever frees a block came by its address after this. A count that is
+ * full stays so: it costs time, never a block. */
 static void filter_add(const void *p, int by)
 {
-    const uint32_t at = heap_filter_of(p);
-    uint8_t *n = &heap->filter[at];
-    uint64_t *word = &heap->any[at / 512], eight;
-    const uint64_t bit = 1ULL << (at / 8 % 64);
-    if (*n < UINT8_MAX) /* a full one stays: it costs time, never a block */
+    const uint32_t page = heap_page_of(p);
+    uint8_t *n = &heap->filter[heap_filter_of(p)];
+    uint16_t *on_page = &heap->pages[page];
+    uint64_t *word = &heap->any[page / 64];
+    const uint64_t bit = 1ULL << page % 64;
+    if (*n < UINT8_MAX)
         __atomic_store_n(n, (uint8_t)(*n + by), __ATOMIC_RELAXED);
-    memcpy(&eight, &heap->filter[at & ~7u], sizeof eight);
-    __atomic_store_n(word, eight ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
+    if (*on_page < UINT16_MAX)
+        *on_page = (uint16_t)(*on_page + by);
+    __atomic_store_n(word, *on_page ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
 }
 
 static void drop_live(uint32_t at, uint32_t index, struct heap_live_row *row)
@@ -328,6 +348,8 @@ static void record(struct heap_live_row *block, uint32_t site)
     if (site)
         site_gains(site_at(block->site), block, kept);
     p->samples++;
+    if (p->samples % HEAP_MEAN_SAMPLES == 0)
+        pace();
     p->last_ticks = block->ticks;
     if (!kept)
         p->samples_lost++;

@@ -100,6 +100,9 @@ void *inside_wiped(size_t bytes);
 bool inside_lock(uint32_t *lock);
 void inside_unlock(uint32_t *lock);
 
+/* Of a clock without a system call, to a tick of the kernel's. */
+uint64_t inside_now_ms(void);
+
 /* The program has given up system calls (sealed.c): make none any more. Either half may
  * define its own to be told, before it happens. */
 extern bool inside_sealed;

@@ -196,7 +196,7 @@ static uint64_t pause_ms(const struct inside_modules *m)
     return m->looks < 100 ? m->looks * 10 : 1000;
 }
 
-static uint64_t now_ms(void)
+uint64_t inside_now_ms(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
@@ -210,7 +210,7 @@ void inside_modules(struct inside_modules *m, const uint64_t *frames, unsigned c
         i++;
     if ((i == count && !inside_modules_missed(m)) || inside_sealed)
         return;
-    const uint64_t now = now_ms(); /* ticks_per_ns() would take a millisecond */
+    const uint64_t now = inside_now_ms(); /* ticks_per_ns() would take a millisecond */
     if (now - m->looked_ms < pause_ms(m) || !inside_lock(&m->lock)) {
         __atomic_store_n(&m->missed, true, __ATOMIC_RELAXED);
         return;

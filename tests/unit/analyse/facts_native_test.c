@@ -9,6 +9,7 @@
 #include "analyse/report.h"
 
 static struct report made; /* too large for a stack */
+static struct step_account in_loop;
 
 static void sampled(struct facts *f, struct hot_function *list, size_t count)
 {
@@ -16,9 +17,11 @@ static void sampled(struct facts *f, struct hot_function *list, size_t count)
     made.hot = (struct hot_functions){ .sampled = true,
                                        .samples = 1000,
                                        .cpu_ns = 10e9,
+                                       .coverage = 1,
                                        .functions = list,
                                        .function_count = count };
     made.end_ns = (int64_t)10e9;
+    made.account = in_loop;
     facts_init(f);
     f->v[FACT_CPU_CORES] = 1.8;
     f->v[FACT_FREE_CORES] = 0.2;
@@ -71,6 +74,64 @@ static void the_allocator_has_several_names(void **state)
     };
     sampled(&f, list, 5);
     assert_near(f.v[FACT_ALLOC_SHARE], 0.36, 1e-9);
+}
+
+/* Of a yield's 4 s the kernel has 3: no page fault's. */
+static void a_yield_is_mostly_the_kernels(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = {
+        function("__sched_yield", "libc.so.6", 0.1),
+        function("[kernel]", "[kernel]", 0.6),
+    };
+    list[0].total_share = 0.4;
+    sampled(&f, list, 2);
+    assert_near(native_yield_ns(&made.hot), 3e9, 1);
+    assert_near(native_yield_ns(&(struct hot_functions){ .cpu_ns = 1e9 }), 0, 1e-9);
+}
+
+/* 10 s of CPU time, 4 of them before the first step and after the last, 6 s of steps. */
+static void only_the_loop_works_for_its_steps(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = {
+        function("[libgomp.so.1]", "/usr/lib/libgomp.so.1", 0.3),
+        function("_PyEval_EvalFrameDefault", "/usr/bin/python3.12", 0.45),
+        function("sgemm_kernel", "/usr/lib/libopenblas.so.0", 0.25),
+    };
+    in_loop = (struct step_account){
+        .known = true, .startup_ns = 3e9, .end_ns = 1e9, .wall_ns = 10e9
+    };
+    sampled(&f, list, 3);
+    assert_near(f.v[FACT_WORK_CORES], (7 - 4) / 6.0, 1e-9);
+    assert_near(f.v[FACT_SERIAL_CORES], (4.5 - 4) / 6.0, 1e-9);
+    assert_near(f.v[FACT_ARITHMETIC_SHARE], 0.25 * 10 / 6, 1e-9);
+    in_loop = (struct step_account){ .known = false };
+    sampled(&f, list, 3);
+    assert_true(isnan(f.v[FACT_WORK_CORES]));
+}
+
+/* oneDNN's kernels are code of a JIT; its own prepares and calls them. The dispatcher's
+ * functions are called like their operators, and the interpreter converts. */
+static void who_calls_a_kernel_computes_nothing(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = {
+        function("[jit]", "", 0.1),
+        function("[libdnnl.so.2.6]", "/usr/lib/libdnnl.so.2.6", 0.2),
+        function("at::_ops::convolution::call(at::Tensor const&)",
+                 "/usr/lib/libtorch_cpu.so", 0.1),
+        function("convertitem", "/usr/bin/python3.11", 0.1),
+        function("Sleef_finz_tanhf8_u10avx2", "/usr/lib/libsleef.so.3.5.1", 0.05),
+    };
+    sampled(&f, list, 5);
+    assert_near(f.v[FACT_ARITHMETIC_SHARE], 0.15, 1e-9);
+    /* Where it made none its own code has to compute. */
+    sampled(&f, list + 1, 4);
+    assert_near(f.v[FACT_ARITHMETIC_SHARE], 0.25, 1e-9);
 }
 
 /* ---- Series -------------------------------------------------------------------------- */
@@ -207,6 +268,9 @@ int main(void)
         cmocka_unit_test(threads_that_spin_leave_their_core_free),
         cmocka_unit_test(doubles_of_numpys_fft_are_not_the_programs),
         cmocka_unit_test(the_allocator_has_several_names),
+        cmocka_unit_test(a_yield_is_mostly_the_kernels),
+        cmocka_unit_test(only_the_loop_works_for_its_steps),
+        cmocka_unit_test(who_calls_a_kernel_computes_nothing),
         cmocka_unit_test(a_few_points_in_a_row_are_growth),
         cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
         cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),

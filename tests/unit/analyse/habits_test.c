@@ -165,6 +165,23 @@ static void few_samples_are_few_rows_without_positions(void **state)
     assert_near(habits_fixed_share(&f).mid, 1 - 0.2 * (1 - 0.75 * 0.75), 1e-9);
 }
 
+/* What drives kernels is no arithmetic: the one that is known counts, with what is copied
+ * for it where a sample has many positions. */
+static void arithmetic_is_less_than_all_kernels(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_BATCH_SIZE] = 16;
+    f.v[FACT_OVERHEAD_SHARE] = 0.5;
+    f.v[FACT_KERNEL_SHARE] = 0.2;
+    f.v[FACT_ARITHMETIC_SHARE] = 0.05;
+    f.v[FACT_STEP_MS] = 1;
+    assert_near(habits_fixed_share(&f).mid, 0.95, 1e-9);
+    f.v[FACT_POSITIONS] = 6;
+    assert_near(habits_fixed_share(&f).mid, 1 - 1.6 * 0.05, 1e-9);
+}
+
 static void a_fixed_share_takes_facts(void **state)
 {
     (void)state;
@@ -191,6 +208,7 @@ int main(void)
         cmocka_unit_test(the_loader_and_the_loop_go_together),
         cmocka_unit_test(what_was_not_recorded_is_not_predicted),
         cmocka_unit_test(unknown_time_beside_is_no_time),
+        cmocka_unit_test(arithmetic_is_less_than_all_kernels),
         cmocka_unit_test(a_fixed_share_takes_facts),
         cmocka_unit_test(few_samples_are_few_rows_without_positions),
     };

@@ -217,9 +217,30 @@ static void sixteen_gigabytes_are_the_documents_limit(void **state)
     trial_release(&c);
 }
 
+/* Batches are made of many small objects: the collector walks over those, and goes with
+ * them. Where it takes most of the step nothing else is to blame. */
+static void a_collector_that_goes_with_the_batches_is_worth_a_word(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_GC_SHARE, 0.12 }, { FACT_INPUT_SHARE, 0.75 });
+    assert_int_equal(judged(&c, "gc_pauses")->severity, SEVERITY_LOW);
+    trial_release(&c);
+    c = TRIAL({ FACT_GC_SHARE, 0.12 }, { FACT_INPUT_SHARE, 0.3 });
+    assert_int_equal(judged(&c, "gc_pauses")->severity, SEVERITY_MEDIUM);
+    trial_release(&c);
+    c = TRIAL({ FACT_GC_SHARE, 0.3 }, { FACT_INPUT_SHARE, 0.75 });
+    assert_int_equal(judged(&c, "gc_pauses")->severity, SEVERITY_HIGH);
+    trial_release(&c);
+    /* Workers make them beside the main thread: its collector has other objects. */
+    c = TRIAL({ FACT_GC_SHARE, 0.12 }, { FACT_INPUT_SHARE, 0.75 }, { FACT_WORKERS, 2 });
+    assert_int_equal(judged(&c, "gc_pauses")->severity, SEVERITY_MEDIUM);
+    trial_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_collector_that_goes_with_the_batches_is_worth_a_word),
         cmocka_unit_test(each_fires_at_its_limit_and_not_below),
         cmocka_unit_test(busy_cores_alone_are_no_illness),
         cmocka_unit_test(others_on_the_machine_are_worth_a_word_not_more),
