@@ -202,19 +202,23 @@ static void a_program_that_others_slow_down_leaks_as_before(void **state)
     assert_true(series_growth(&made, &s).late < 0.3);
 }
 
-/* The heap must have been highest at the end of the steps. */
-static double growth_with_peak_at(double peak_s)
+/* 100 MiB a second, looked at `count` times in steps of 5 s; the heap was highest, with so
+ * many MiB, at `peak_s`. */
+static double growth_with_peak(int count, double peak_s, uint64_t peak_mb)
 {
-    static struct series_point points[5];
+    static struct series_point points[32];
     static struct report_series series;
     static struct run run;
     struct facts f;
     memset(&made, 0, sizeof made);
     memset(&run, 0, sizeof run);
-    for (int i = 0; i < 5; i++)
-        points[i] = (struct series_point){ 2 + i, 600 + 100 * i, 600 + 100 * i };
+    for (int i = 0; i < count; i++) {
+        const double at_s = 4.0 * i / (count - 1);
+        points[i] = (struct series_point){ 2 + at_s, 600 + 100 * at_s,
+                                           600 + 100 * at_s };
+    }
     series = (struct report_series){
-        .metric = "rss", .subject = "", .points = points, .point_count = 5
+        .metric = "rss", .subject = "", .points = points, .point_count = (size_t)count
     };
     made.run = &run;
     made.monitors.series = &series;
@@ -225,6 +229,7 @@ static double growth_with_peak_at(double peak_s)
     };
     made.allocations.known = true;
     made.allocations.peak_ns = 1000 + (int64_t)(peak_s * 1e9);
+    made.allocations.peak_bytes = peak_mb << 20;
     facts_init(&f);
     facts_of_memory(&made, &f);
     arena_release(&made.arena);
@@ -234,8 +239,18 @@ static double growth_with_peak_at(double peak_s)
 static void few_points_count_when_the_heap_agrees(void **state)
 {
     (void)state;
-    assert_near(growth_with_peak_at(6.1), 400, 1);
-    assert_near(growth_with_peak_at(5.9), 0, 0);
+    assert_near(growth_with_peak(5, 6.1, 400), 400, 1);
+    assert_near(growth_with_peak(5, 5.9, 400), 0, 0);
+}
+
+/* Batches of many sizes: the heap swung by more than memory grew, and was highest in the
+ * middle. */
+static void a_slope_through_swings_is_no_growth(void **state)
+{
+    (void)state;
+    assert_near(growth_with_peak(32, 4, 1000), 0, 0);
+    assert_near(growth_with_peak(32, 6.1, 1000), 400, 1);
+    assert_near(growth_with_peak(32, 4, 700), 400, 1);
 }
 
 static void what_imports_allocate_is_no_steps(void **state)
@@ -276,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
         cmocka_unit_test(what_imports_allocate_is_no_steps),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),
+        cmocka_unit_test(a_slope_through_swings_is_no_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
