@@ -138,6 +138,23 @@ static bool is_redacted(char *const *words, size_t count)
     return false;
 }
 
+/* What failed half way is no reference: check would end with its error, or compare with
+ * a run that did not do its work. */
+static bool ended_well(const struct experiment *e)
+{
+    if (e->exit_code == 0 || !e->cause || !*e->cause || strcmp(e->cause, "ok") == 0)
+        return true;
+    if (e->exit_code > 0)
+        cli_error(
+            "run %s ended with status %d: no baseline (choose another: sonde list)",
+            e->id, e->exit_code);
+    else
+        cli_error(
+            "run %s did not end well (%s): no baseline (choose another: sonde list)",
+            e->id, e->cause);
+    return false;
+}
+
 static int set_from_run(struct setting *s, const char *name, const char *ref)
 {
     struct store *store;
@@ -148,10 +165,11 @@ static int set_from_run(struct setting *s, const char *name, const char *ref)
         return CLI_FAILED;
     const bool found = cli_find_experiment(store, ref ? ref : "@last", &s->arena, &e);
     store_close(store);
-    if (!found)
+    if (!found || !ended_well(&e))
         return CLI_FAILED;
     start_doc(s, name);
     s->doc.run = e.id;
+    s->doc.profiled = true;
     add_number(s, "wall", e.core[CORE_DURATION_S]);
     add_number(s, "memory", e.core[CORE_MEMORY_PEAK_MB]);
     add_number(s, "step_ms", e.core[CORE_STEP_MS]);
@@ -236,6 +254,7 @@ static int set_measured(struct setting *s, const char *name, int argc, char **ar
         if (!measuring_add(&m, usual[i]))
             return CLI_FAILED;
     start_doc(s, name);
+    s->doc.profiled = m.profile;
     note_environment(s);
     if (!getcwd(s->cwd, sizeof s->cwd))
         s->cwd[0] = '\0';

@@ -119,8 +119,33 @@ static bool set_metrics(struct check *c)
     return true;
 }
 
+/* Whether times and memory were those of runs under the profiler. Baselines of earlier
+ * versions do not say: those beside what only a profile tells were. */
+static bool was_profiled(const struct baseline_doc *doc)
+{
+    struct measure found;
+    if (doc->profiled || doc->run[0])
+        return true;
+    for (size_t i = 0; i < doc->metric_count; i++)
+        if (measure_find(doc->metrics[i].name, &found) &&
+            found.source == MEASURE_PROFILED)
+            return true;
+    return false;
+}
+
+/* A profile takes time and memory of its own: the runs now have it where the stored ones
+ * had it, or else the profiler's cost would be taken for the change's. */
+static void measure_as_then(struct measuring *m, const struct baseline_doc *doc)
+{
+    if (was_profiled(doc))
+        m->profile |= m->plain;
+    else
+        m->apart = true;
+}
+
 static void use_stored(struct check *c)
 {
+    measure_as_then(&c->measuring, &c->doc);
     for (size_t i = 0; i < c->measuring.count; i++) {
         const struct baseline_metric *m = baseline_find(&c->doc, c->metrics[i].name);
         c->metrics[i].paired = false;

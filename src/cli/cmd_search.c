@@ -14,10 +14,11 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/unknown_name.h"
 #include "search/search.h"
 #include "store/list.h"
 
-enum { DEFAULT_LIMIT = 10, WHY_MOST = 64, WHY_SHOWN = 4 };
+enum { DEFAULT_LIMIT = 10, WHY_MOST = 64, WHY_SHOWN = 4, SAME_SHOWN = 4 };
 
 struct search_options {
     const char *where, *where_document, *like, *sort, *min_efficiency, *output;
@@ -204,13 +205,20 @@ static void put_words(struct buf *out, const struct likeness *l)
         buf_printf(out, " → %s", b);
 }
 
-/* "same: batch, optimizer (5) · differ: lr 0.001 → 0.01 (33 % of the range)" */
+/* "same in 5 of 7: batch 32, optimizer adam … · differs: lr 0.001 → 0.01 (33.0 %)", the
+ * share being that of the range. */
 static void explain_words(struct buf *out, const struct likeness *all, size_t count)
 {
-    size_t same = 0, shown = 0;
+    size_t same = 0, named = 0, shown = 0;
     for (size_t i = 0; i < count; i++)
         same += all[i].state == LIKE_SAME;
     buf_printf(out, "same in %zu of %zu", same, count);
+    for (size_t i = 0; i < count && named < SAME_SHOWN; i++)
+        if (all[i].state == LIKE_SAME) {
+            buf_puts(out, named++ ? ", " : ": ");
+            put_words(out, &all[i]);
+        }
+    buf_puts(out, same > named ? " …" : "");
     for (size_t i = 0; i < count && shown < WHY_SHOWN; i++) {
         const struct likeness *l = &all[i];
         if (l->state == LIKE_SAME || l->state == LIKE_MISSING)
@@ -299,7 +307,9 @@ static int print(struct question *q, struct store *store, const struct index *in
                                            .count = result->count,
                                            .matched = result->matched,
                                            .total = result->total };
-    if (rc == 0 && output_open(&out, o->output)) {
+    if (rc == 0 && !output_open(&out, o->output)) {
+        rc = -EIO; /* told */
+    } else if (rc == 0) {
         rc = experiments_print(&list, (enum experiments_format)format, out.file);
         if (!output_close(&out, rc, "the experiments"))
             rc = rc < 0 ? rc : -EIO;
@@ -342,6 +352,10 @@ static int answer(struct question *q, struct store *store,
         rc = SONDE_E_NOTFOUND;
     else if (rc == 0)
         rc = search_shown(index, &q->query, &result);
+    if (rc == 0 && result.matched == 0)
+        cli_tell_unknown_names(index, q->filter);
+    if (rc == 0 && o->sort)
+        (void)cli_name_is_unknown(index, o->sort, strlen(o->sort));
     if (rc == 0)
         rc = print(q, store, index, &result, o);
     const bool found = result.matched > 0;

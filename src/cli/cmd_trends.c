@@ -18,6 +18,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/trends_run.h"
+#include "cli/unknown_name.h"
 #include "present/report/page.h"
 #include "present/report/report.h"
 #include "search/search.h"
@@ -214,7 +215,10 @@ static void put_one(struct page *p, const struct trends *t, size_t i)
     struct buf raw = BUF_INIT, clean = BUF_INIT;
     buf_append(&raw, id.text, id.len);
     clean_text(&clean, raw.data, 24);
-    page_printf(p, "%-18s %-12.6g %-10s %-10s %.4g\n", clean.data, t->values[i],
+    char value[32] = "–           "; /* printf would count its bytes */
+    if (!isnan(t->values[i]))
+        (void)snprintf(value, sizeof value, "%-12.6g", t->values[i]);
+    page_printf(p, "%-18s %s %-10s %-10s %.4g\n", clean.data, value,
                 human_duration(took, t->duration[i] * 1e9),
                 human_bytes(size, t->memory[i] * 1048576), t->efficiency[i]);
     buf_release(&raw);
@@ -469,8 +473,13 @@ static int run(struct trends *t, const struct filter *filter,
     }
     if (t->n == 0) {
         cli_error("no experiment fits");
+        cli_tell_unknown_names(t->index, filter);
         return CLI_NO;
     }
+    if (t->known == 0)
+        (void)cli_name_is_unknown(t->index, t->metric, strlen(t->metric));
+    for (size_t i = 0; i < t->pair_count; i++)
+        (void)cli_name_is_unknown(t->index, t->names[i], strlen(t->names[i]));
     return report(t, o);
 }
 

@@ -42,7 +42,9 @@ static bool is_seconds(const char *name)
 static void amount(char *text, size_t len, const char *name, double value)
 {
     char human[HUMAN_LEN];
-    if (is_seconds(name))
+    if (isnan(value))
+        (void)snprintf(text, len, "–");
+    else if (is_seconds(name))
         (void)snprintf(text, len, "%s", human_duration(human, value * 1e9));
     else if (strcmp(name, "memory") == 0)
         (void)snprintf(text, len, "%s", human_bytes(human, value * 1048576));
@@ -88,6 +90,12 @@ static void put_head(struct page *p, const struct gate_report *g)
         page_paragraph(p, "WEAKER", PLAIN, g->weaker);
 }
 
+/* printf counts bytes; the dash of a missing number has three and one column. */
+static int width(const char *text)
+{
+    return strcmp(text, "–") == 0 ? 12 : 10;
+}
+
 static void put_metric(struct page *p, const struct gate_metric *m,
                        const struct gate_result *r)
 {
@@ -97,8 +105,8 @@ static void put_metric(struct page *p, const struct gate_metric *m,
     change_words(change, sizeof change, r);
     (void)snprintf(allowed, sizeof allowed, "%+.4g %%", 100 * m->threshold);
     page_label(p, "");
-    page_printf(p, "%-16.16s %-10s → %-10s  %-30s %-8s  ", m->name, before, after,
-                change, allowed);
+    page_printf(p, "%-16.16s %-*s → %-*s  %-30s %-8s  ", m->name, width(before), before,
+                width(after), after, change, allowed);
     page_puts(p, r->verdict == GATE_FAIL ? RED : PLAIN, gate_words[r->verdict]);
     page_puts(p, PLAIN, "\n");
     if (r->why[0]) {
@@ -107,17 +115,27 @@ static void put_metric(struct page *p, const struct gate_metric *m,
     }
 }
 
+/* The smallest effect that metric i would have shown; false: it has none to tell. */
+static bool power_words(const struct gate_report *g, size_t i, char *text, size_t len)
+{
+    const struct gate_result *r = &g->results[i];
+    const char *name = g->metrics[i].name;
+    if (r->exact || isnan(r->smallest))
+        return false;
+    (void)snprintf(text, len, "%s: %s of %.1f %% or more (%.1f %% confidence)", name,
+                   is_seconds(name) ? "a slowdown" : "a change for the worse",
+                   100 * r->smallest, 100 * r->confidence);
+    return true;
+}
+
 static void put_power(struct page *p, const struct gate_report *g)
 {
+    char words[160];
     for (size_t i = 0; i < g->metric_count; i++) {
-        const struct gate_result *r = &g->results[i];
-        if (r->exact || isnan(r->smallest))
+        if (!power_words(g, i, words, sizeof words))
             continue;
         page_label(p, "COULD SEE");
-        page_printf(
-            p, "%s: %s of %.1f %% or more (%.1f %% confidence)\n", g->metrics[i].name,
-            is_seconds(g->metrics[i].name) ? "a slowdown" : "a change for the worse",
-            100 * r->smallest, 100 * r->confidence);
+        page_printf(p, "%s\n", words);
     }
 }
 
@@ -303,6 +321,10 @@ static int print_markdown(const struct gate_report *g, FILE *out)
         put_cell(out, r->why[0] ? r->why : gate_words[r->verdict]);
         (void)fputs("\n", out);
     }
+    char power[160];
+    for (size_t i = 0; i < g->metric_count; i++)
+        if (power_words(g, i, power, sizeof power))
+            (void)fprintf(out, "%sCould see %s\n", i ? "" : "\n", power);
     if (g->weaker)
         (void)fprintf(out, "\nWeaker than it could be: %s.\n", g->weaker);
     return ferror(out) ? -EIO : 0;

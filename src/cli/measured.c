@@ -286,8 +286,11 @@ static enum measured_end run_timed(struct measuring *m, char *const *argv,
 {
     struct plain plain = { 0 };
     const enum measured_end ended = run_plain(m, argv, dir, &plain, ret_message);
-    for (size_t i = 0; ended == MEASURED_GOOD && i < m->count; i++)
-        ret_values[i] = of_plain(&plain, m->metrics[i].name);
+    for (size_t i = 0; ended == MEASURED_GOOD && i < m->count; i++) {
+        const double value = of_plain(&plain, m->metrics[i].name);
+        if (!isnan(value))
+            ret_values[i] = value;
+    }
     return ended;
 }
 
@@ -312,7 +315,7 @@ enum measured_end measure_once(struct measuring *m, char *const *argv, const cha
         ret_values[i] = NAN;
     if (m->profile)
         ended = run_profiled(m, argv, dir, ret_values, ret_message);
-    else if (m->plain)
+    if (ended == MEASURED_GOOD && m->plain && (m->apart || !m->profile))
         ended = run_timed(m, argv, dir, ret_values, ret_message);
     if (ended == MEASURED_GOOD && m->counted)
         ended = run_counted(m, argv, dir, ret_values, ret_message);

@@ -26,6 +26,7 @@ struct measuring {
     struct measured_metric metrics[GATE_METRICS];
     size_t count;
     bool plain, profile, counted; /* kinds of runs they need (measures.h) */
+    bool apart; /* times and memory from a run without the profile that others need */
     bool show_output;
     struct signals signals;
     uint64_t deadline_ns; /* monotonic; a run is ended then; 0: never */

@@ -50,14 +50,21 @@ static double allocated_bytes(const struct report *r)
     return r->allocations.known ? (double)r->allocations.bytes : NAN;
 }
 
+/* The table of I/O begins with the first call. Where the same library told of
+ * allocations, and missed no process, none means that there was no call. */
+static bool io_is_known(const struct report *r)
+{
+    return r->io.captured || (r->allocations.known && !r->allocations.unseen_count);
+}
+
 static double io_calls(const struct report *r)
 {
-    return r->io.captured ? (double)(r->io.total[0].calls + r->io.total[1].calls) : NAN;
+    return io_is_known(r) ? (double)(r->io.total[0].calls + r->io.total[1].calls) : NAN;
 }
 
 static double io_bytes(const struct report *r)
 {
-    return r->io.captured ? (double)(r->io.total[0].bytes + r->io.total[1].bytes) : NAN;
+    return io_is_known(r) ? (double)(r->io.total[0].bytes + r->io.total[1].bytes) : NAN;
 }
 
 static double steps(const struct report *r)

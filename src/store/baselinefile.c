@@ -136,6 +136,10 @@ static int take_member(struct reading *b, bool *ret_schema)
             d->created_ns = 0;
         return rc;
     }
+    if (jread_is(&b->r, "profiled")) {
+        d->profiled = jread_next(&b->r) == JREAD_TRUE;
+        return jread_skip(&b->r) ? 0 : complain(b, "not JSON");
+    }
     (void)jread_next(&b->r); /* of a later version */
     return jread_skip(&b->r) ? 0 : complain(b, "not JSON");
 }
@@ -187,6 +191,8 @@ int baseline_write(const struct baseline_doc *d, struct buf *out)
     json_key(&w, "environment");
     json_put_string(&w, d->has_environment ? d->environment : NULL);
     put_text(&w, "fingerprint", d->fingerprint);
+    json_key(&w, "profiled");
+    json_put_bool(&w, d->profiled);
     json_key(&w, "command");
     json_array_begin(&w);
     for (size_t i = 0; i < d->command_count; i++)

@@ -28,6 +28,7 @@ struct baseline_doc {
     const char *environment;      /* settings that change times, one a line … */
     bool has_environment;         /* … when it says so; earlier versions did not */
     const char *fingerprint;      /* fingerprint.h */
+    bool profiled; /* its times and memory are those of runs under the profiler */
     char **command;
     size_t command_count;
     int64_t created_ns;

@@ -4,6 +4,7 @@
 #ifdef SONDE_HAVE_SQLITE
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -342,8 +343,13 @@ int sqlite_backup(struct store *store, const char *path)
     if (rc == 0) {
         (void)unlink(beside.data);
         const mode_t mask = umask(077);
-        rc = sqlite_result(sqlite3_open_v2(
-            beside.data, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL));
+        const int fd = open(beside.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        rc = fd < 0 ? -errno : 0; /* SQLite would say that it cannot, not why */
+        if (fd >= 0)
+            (void)close(fd);
+        if (rc == 0)
+            rc = sqlite_result(
+                sqlite3_open_v2(beside.data, &to, SQLITE_OPEN_READWRITE, NULL));
         if (rc == 0)
             rc = copy_pages(db_of(store), to);
         if (rc == 0) /* one file that can be carried away */

@@ -89,7 +89,29 @@ static const char step_1[] =
     "  bytes INTEGER, added_ns INTEGER, PRIMARY KEY (run, path)) WITHOUT ROWID;"
     "CREATE INDEX runs_kind ON runs (started_ns) WHERE kind <> 'log';";
 
-static const char *const steps[STORE_SCHEMA] = { step_0, step_1 };
+/* A metric that is no number is a text in the JSON ("NaN"), and SQLite counts texts as 0
+ * in sums and means and sorts them above every number. In the views NaN is NULL. */
+#define METRIC_NUMBER(type, value)                                                     \
+    "CASE WHEN " type " IN ('integer', 'real') THEN " value " WHEN " value             \
+    " IN ('Infinity', 'inf') THEN 9e999"                                               \
+    " WHEN " value " IN ('-Infinity', '-inf') THEN -9e999 END"
+
+static const char step_2[] =
+    "DROP VIEW IF EXISTS metrics;"
+    "CREATE VIEW metrics AS SELECT runs.id AS run, j.key, " METRIC_NUMBER(
+        "j.type",
+        "j.value") " AS value, j.type FROM runs, json_each(runs.metrics) AS j;"
+                   "DROP VIEW IF EXISTS experiments;"
+                   "CREATE VIEW experiments AS SELECT id AS experiment_id, kind, name, command,"
+                   "  strftime('%Y-%m-%dT%H:%M:%fZ', started_ns / 1e9, 'unixepoch') AS started,"
+                   "  exit_code, duration_s AS duration, memory_peak_mb, memory_avg_mb,"
+                   "  gpu_memory_peak_mb, gpu_percent_peak, gpu_percent_avg, cpu_percent_avg,"
+                   "  energy_j, step_ms, samples_per_s, data_loading_s, model_creation_s, training_s, " METRIC_NUMBER(
+                       "json_type(metrics, '$.accuracy')",
+                       "json_extract(metrics, '$.accuracy')") " AS accuracy, efficiency, accuracy_per_s,"
+                                                              "  params AS parameters, metrics, tags FROM runs;";
+
+static const char *const steps[STORE_SCHEMA] = { step_0, step_1, step_2 };
 
 int sqlite_schema_version(struct sqlite3 *db, int *ret_version)
 {

@@ -25,7 +25,7 @@
 #include "store/experiment.h"
 
 enum {
-    STORE_SCHEMA = 2, /* what this program writes; older ones are migrated */
+    STORE_SCHEMA = 3, /* what this program writes; older ones are migrated */
     STORE_WRITE = 1,  /* make it if need be; without, −ENOENT when there is none */
     /* store_put(): take the place of an experiment with this id. */
     PUT_REPLACE = 1,

@@ -79,7 +79,22 @@ static const char schema_1[] =
     "  DELETE FROM findings WHERE run = old.id; END;"
     "PRAGMA user_version = 1;";
 
-static const char *const schemas[] = { schema_1 };
+/* Schema 2 beside that: in its views a NaN was a text. */
+static const char schema_2[] =
+    "CREATE TABLE baselines (name TEXT PRIMARY KEY, run TEXT, created_ns INTEGER,"
+    "  json TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE receipts (id TEXT PRIMARY KEY, run TEXT, created_ns INTEGER,"
+    "  json TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE artefacts (run TEXT NOT NULL, path TEXT NOT NULL, kind TEXT,"
+    "  bytes INTEGER, added_ns INTEGER, PRIMARY KEY (run, path)) WITHOUT ROWID;"
+    "CREATE INDEX runs_kind ON runs (started_ns) WHERE kind <> 'log';"
+    "CREATE VIEW metrics AS SELECT runs.id AS run, j.key, j.value, j.type"
+    "  FROM runs, json_each(runs.metrics) AS j;"
+    "CREATE VIEW experiments AS SELECT id AS experiment_id,"
+    "  json_extract(metrics, '$.accuracy') AS accuracy FROM runs;"
+    "PRAGMA user_version = 2;";
+
+static const char *const schemas[] = { "", schema_2 }; /* after schema_1 */
 
 static void make(const char *ddl, const char *more)
 {
@@ -88,7 +103,8 @@ static void make(const char *ddl, const char *more)
     char *message = NULL;
     (void)snprintf(path, sizeof path, "%s/sonde.db", root);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, ddl, NULL, NULL, &message) != SQLITE_OK ||
+    if (sqlite3_exec(db, schema_1, NULL, NULL, &message) != SQLITE_OK ||
+        sqlite3_exec(db, ddl, NULL, NULL, &message) != SQLITE_OK ||
         sqlite3_exec(db, more, NULL, NULL, &message) != SQLITE_OK)
         fail_msg("%s", message);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
@@ -140,7 +156,7 @@ static void a_newer_schema_is_left_alone(void **state)
     (void)state;
     struct store *store = NULL;
     struct buf why = BUF_INIT;
-    make(schema_1, "PRAGMA user_version = 99");
+    make("", "PRAGMA user_version = 99");
     assert_int_equal(store_open(root, STORE_WRITE, &store, &why), SONDE_E_VERSION);
     assert_non_null(strstr(why.data, "newer"));
     buf_release(&why);
