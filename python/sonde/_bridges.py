@@ -9,7 +9,9 @@ The packages are the caller's; none is needed to import Sonde.
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from urllib.parse import unquote, urlparse
 
 from ._experiments import Experiment, Where, _number, log_many, search
 
@@ -149,6 +151,18 @@ def _from_run(client: Any, run: Any, history: bool) -> Dict[str, Any]:
     return fields
 
 
+def _must_be_there(uri: Optional[str]) -> None:
+    """MLflow makes a store that is not there, and a misspelt one has no runs."""
+    if uri and uri.startswith("file:"):
+        path = unquote(urlparse(uri).path)
+    elif uri and "/" in uri and ":" not in uri:
+        path = uri
+    else:
+        return  # a server, a database, or a word such as "databricks"
+    if not os.path.isdir(path):
+        raise FileNotFoundError(f"there is no MLflow store {path!r}")
+
+
 def from_mlflow(
     tracking_uri: Optional[str] = None,
     experiment_names: Optional[List[str]] = None,
@@ -158,6 +172,7 @@ def from_mlflow(
     """Take in MLflow's runs with parameters, metrics (and their history), tags."""
     from mlflow.tracking import MlflowClient
 
+    _must_be_there(tracking_uri)
     client = MlflowClient(tracking_uri=tracking_uri)
     wanted = [
         e.experiment_id

@@ -179,6 +179,10 @@ bool cli_find_experiment(struct store *store, const char *ref, struct arena *are
         rc = store_get(store, id.data, arena, ret_experiment);
     if (rc == SONDE_E_AMBIGUOUS && !note.len)
         cli_error("'%s' is the beginning of more than one id (give more letters)", ref);
+    else if (rc == SONDE_E_NOTFOUND && !strpbrk(ref, "@/"))
+        cli_error("no run '%s' in '%s' and no experiment (see `sonde list`, `sonde "
+                  "search`)",
+                  ref, store_directory());
     else if (rc < 0)
         cli_error("%s", note.len ? note.data : error_text(rc));
     buf_release(&id);

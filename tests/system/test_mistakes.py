@@ -3,11 +3,12 @@
 
 import json
 import sqlite3
+import subprocess
 import sys
 import textwrap
 
 import pytest
-from sonde_test import environment, program, sonde
+from sonde_test import SONDE, environment, program, sonde
 
 # Takes 60 MB more where Sonde's library stands in front of libc: the cost of a profile, made
 # large enough that no noise hides it.
@@ -82,6 +83,22 @@ def test_views_do_not_count_what_is_no_number_as_zero(five):
         assert count == 3 and mean == pytest.approx(0.7)
         order = [v for (v,) in db.execute("SELECT accuracy FROM experiments ORDER BY accuracy DESC")]
     assert order == [0.9, 0.7, 0.5, float("-inf"), None]
+
+
+def test_an_experiment_that_is_not_there_is_told_as_such(five):
+    for words in (["log", "--run", "nope", "-m", "a=1"], ["search", "--like", "nope"]):
+        done = five(*words)
+        assert done.returncode == 2 and "no run 'nope'" in done.stderr and "no experiment" in done.stderr
+
+
+def test_the_store_of_a_network_file_system_has_a_rollback_journal(tmp_path):
+    env = environment(SONDE_DIR=tmp_path / ".sonde", LD_PRELOAD=program("nfs_everywhere.so"))
+    writers = [subprocess.Popen([SONDE, "log", "-q", "-m", f"a={i}"], env=env) for i in range(8)]
+    assert [w.wait(timeout=100) for w in writers] == [0] * 8
+    told = sonde("store", env=env).stdout
+    assert "journal      delete" in told and "experiments  8" in told
+    assert not list((tmp_path / ".sonde").glob("sonde.db-*"))  # no shared memory, no log
+    assert "sound" in sonde("store", "verify", env=env).stdout
 
 
 def test_a_run_that_failed_is_no_baseline(here):
