@@ -114,19 +114,45 @@ static bool is_ours(const char *dir)
     return same;
 }
 
+/* A quiet run has its meta data in the store and no profile yet: that is made when
+ * somebody looks, and at the latest before the directory goes. */
+static void keep_before_removal(void *arg, const char *id, uint64_t bytes)
+{
+    struct store *store = arg;
+    struct buf runs = BUF_INIT, dir = BUF_INIT;
+    (void)bytes;
+    path_join(&runs, store_directory(), "runs");
+    path_join(&dir, runs.data, id);
+    if (store && store_state(store, id) != STORE_WHOLE && !runs.error && !dir.error)
+        (void)keep_directory(store, dir.data);
+    buf_release(&runs);
+    buf_release(&dir);
+}
+
+/* While the store cannot be opened, directories are all there is of older runs, and what
+ * --repair reads them from: none goes. (Without SQLite there is no store to wait for.) */
+static void retain(struct store *store, int opened)
+{
+    struct retain_limits limits;
+    struct retain_result result;
+    if (opened < 0 && opened != SONDE_E_UNSUPPORTED)
+        return;
+    retain_defaults(&limits);
+    (void)retain_apply(store_directory(), &limits, store, false, keep_before_removal,
+                       store, &result);
+}
+
 void keep_after_run(const char *dir, const struct report *report, bool quiet)
 {
     struct buf why = BUF_INIT;
     struct store *store = NULL;
-    struct retain_limits limits;
-    struct retain_result result;
     if (!is_ours(dir))
         return;
-    int rc = store_open(store_directory(), STORE_WRITE, &store, &why);
+    const int opened = store_open(store_directory(), STORE_WRITE, &store, &why);
+    int rc = opened;
     if (rc == 0)
         rc = report ? keep_report(store, report) : keep_meta(store, dir);
-    retain_defaults(&limits);
-    (void)retain_apply(store_directory(), &limits, store, false, NULL, NULL, &result);
+    retain(store, opened);
     /* A read-only or full disk has been told of elsewhere; damage has not. */
     if (!quiet && (rc == SONDE_E_FORMAT || rc == SONDE_E_VERSION))
         cli_error("%s; the run itself is kept",

@@ -27,7 +27,7 @@ struct retain_result {
 };
 
 /* `store` may be NULL. dry: only counts. `each` (may be NULL) hears of every run that
- * goes. */
+ * goes, before it does. */
 int retain_apply(const char *sonde_dir, const struct retain_limits *limits,
                  struct store *store, bool dry,
                  void (*each)(void *arg, const char *id, uint64_t bytes), void *arg,

@@ -101,6 +101,30 @@ def test_the_store_of_a_network_file_system_has_a_rollback_journal(tmp_path):
     assert "sound" in sonde("store", "verify", env=env).stdout
 
 
+def test_quiet_runs_are_whole_in_the_store_when_their_directory_goes(tmp_path):
+    env = environment(SONDE_DIR=tmp_path / ".sonde", SONDE_KEEP_RUNS=1)
+    for _ in range(3):
+        sonde("run", "-q", "--", program("flops_told"), 3, 10, 30, env=env)
+    assert len(list((tmp_path / ".sonde" / "runs").iterdir())) == 1
+    with sqlite3.connect(tmp_path / ".sonde" / "sonde.db") as db:  # before anybody looks
+        gone = "FROM runs WHERE directory IS NULL OR directory = ''"
+        assert db.execute(f"SELECT count(*) {gone} AND partial = 0").fetchone() == (2,)
+        assert db.execute(f"SELECT count(*) FROM profiles WHERE run IN (SELECT id {gone})").fetchone() == (2,)
+        assert db.execute(f"SELECT count(*) FROM metrics WHERE run IN (SELECT id {gone})").fetchone()[0] >= 2
+
+
+def test_no_directory_goes_while_the_store_is_damaged(tmp_path):
+    env = environment(SONDE_DIR=tmp_path / ".sonde", SONDE_KEEP_RUNS=1)
+    sonde("run", "-q", "--", "true", env=env)
+    for file in (tmp_path / ".sonde").glob("sonde.db*"):
+        file.write_bytes(b"rubbish" * 1000) if file.name == "sonde.db" else file.unlink()
+    sonde("run", "-q", "--", "true", env=env)
+    sonde("run", "-q", "--", "true", env=env)
+    assert len(list((tmp_path / ".sonde" / "runs").iterdir())) == 3
+    done = sonde("store", "verify", "--repair", env=env)
+    assert "3 read again" in done.stdout
+
+
 def test_a_run_that_failed_is_no_baseline(here):
     here("run", "-q", "--", "sh", "-c", "exit 7")
     done = here("baseline", "set", "good", "@last")
