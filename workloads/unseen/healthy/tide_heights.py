@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-GAUGES, WINDOW, BATCH, EPOCHS = 4, 96, 512, 5
+GAUGES, WINDOW, BATCH, EPOCHS = 4, 96, 512, 9
 
 
 def harbour(hours=12_500):

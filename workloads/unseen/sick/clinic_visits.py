@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
-CODES, BATCH, PATIENTS = 300, 16, 1440
+CODES, BATCH, PATIENTS = 300, 16, 1920
 
 
 def histories():

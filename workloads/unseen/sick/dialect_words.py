@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 SYLLABLES = [a + b for a, b in itertools.product("bdfgklmnprstvz", ["a", "e", "i", "o", "u", "ai", "ou"])]
-LENGTH, BATCH, EPOCHS = 20, 24, 24
+LENGTH, BATCH, EPOCHS = 20, 24, 36
 
 
 def lexicon():

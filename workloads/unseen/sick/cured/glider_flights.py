@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-SECONDS, FIELDS, FLIGHTS, BATCH, EPOCHS = 1500, 3, 320, 16, 16
+SECONDS, FIELDS, FLIGHTS, BATCH, EPOCHS = 1500, 3, 320, 16, 32
 TICK = 4 * FIELDS
 
 
