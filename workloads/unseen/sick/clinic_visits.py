@@ -1,5 +1,5 @@
 # truth: padding_waste
-# about: the histories are 8 to 400 visits long and most are short, but each batch takes them in random order and pads to its longest, so that four fifths of what the network works on is padding
+# about: the histories are 8 to 400 visits long and most are short, but each batch takes them in random order and pads to its longest, so that seven tenths of what the network works on is padding
 # cure: --by-length
 # needs: torch numpy
 """Predicts readmission from the visits in a patient's history, with self attention over the visits."""
