@@ -14,24 +14,21 @@ import time
 import torch
 from torch import nn
 
-BANDS, HIGH, WIDE, TILE, KINDS, STEPS = 80, 400, 300, 20, 6, 70
+BANDS, HIGH, WIDE, TILE, KINDS, STEPS = 80, 400, 300, 20, 6, 60
 
 
 class Calibration:
     def __init__(self, dark, white):
         self.dark = dark
         self.gain = 1.0 / (white - dark)
-        self.offset = -0.5 * torch.ones_like(dark)
 
     @torch.no_grad()
     def __call__(self, raw):
         frame = raw.float()
         frame = frame - self.dark
         frame = frame * self.gain
-        frame = frame + self.offset
-        frame = frame.clamp(-1.0, 1.0)
+        frame = frame.clamp(0.0, 1.0)
         slope = frame[1:] - frame[:-1]
-        slope = slope * 4.0
         return tiles_of(frame), tiles_of(slope)
 
 

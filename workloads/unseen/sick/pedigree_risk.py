@@ -18,7 +18,7 @@ import time
 import torch
 from torch import nn
 
-ANIMALS, GENERATIONS, TRAITS = 90_000, 5, 6
+ANIMALS, GENERATIONS, TRAITS = 70_000, 5, 6
 
 
 class Animal:
@@ -87,7 +87,7 @@ class Risk(nn.Module):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--steps", type=int, default=120)
+    p.add_argument("--steps", type=int, default=100)
     p.add_argument("--tidy-every", type=int, default=1, help="steps between collections")
     args = p.parse_args()
     torch.manual_seed(2)
@@ -108,7 +108,7 @@ def main():
         optimizer.step()
         if (step + 1) % args.tidy_every == 0:
             gc.collect()
-        if step % 30 == 29:
+        if step % 25 == 24:
             print(f"step {step + 1} loss {loss.item():.3f}")
     took = time.perf_counter() - began
     print(f"{args.steps} steps, {1000 * took / args.steps:.1f} ms a step")

@@ -10,7 +10,7 @@ import torch
 import torch.multiprocessing as mp
 from torch import nn
 
-CROSSINGS, CUSTOMERS, STEPS, BATCH = 400, 3000, 80, 256
+CROSSINGS, CUSTOMERS, STEPS, BATCH = 400, 3000, 64, 256
 
 
 def make_bookings(seed):
@@ -105,7 +105,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 20 == 19:
+        if step % 16 == 15:
             print(f"step {step + 1} loss {loss.item():.3f}")
     took = time.perf_counter() - began
     refresher.stop()

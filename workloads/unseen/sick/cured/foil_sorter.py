@@ -9,14 +9,13 @@ import time
 import torch
 from torch import nn
 
-BANDS, HIGH, WIDE, TILE, KINDS, STEPS = 80, 400, 300, 20, 6, 70
+BANDS, HIGH, WIDE, TILE, KINDS, STEPS = 80, 400, 300, 20, 6, 60
 
 
 class Calibration:
     def __init__(self, dark, white):
         self.dark = dark
         self.gain = 1.0 / (white - dark)
-        self.offset = -0.5 * torch.ones_like(dark)
         self.frame = torch.empty_like(dark)
         self.slope = torch.empty_like(dark[1:])
 
@@ -26,10 +25,8 @@ class Calibration:
         frame.copy_(raw)
         frame.sub_(self.dark)
         frame.mul_(self.gain)
-        frame.add_(self.offset)
-        frame.clamp_(-1.0, 1.0)
+        frame.clamp_(0.0, 1.0)
         torch.sub(frame[1:], frame[:-1], out=slope)
-        slope.mul_(4.0)
         return tiles_of(frame), tiles_of(slope)
 
 

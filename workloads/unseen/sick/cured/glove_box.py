@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-OBS, ACT, HORIZON, ARMS, ROLLOUTS, STEPS = 24, 7, 40, 96, 5, 130
+OBS, ACT, HORIZON, ARMS, ROLLOUTS, STEPS = 24, 7, 40, 96, 5, 160
 
 
 class Arm:
@@ -76,7 +76,7 @@ def main():
             actor_opt.zero_grad()
             actor_loss.backward()
             actor_opt.step()
-            if step % 26 == 25:
+            if step % 32 == 31:
                 print(f"step {step + 1} return {returns[0].mean().item():.3f}")
         took = time.perf_counter() - began
     print(f"{STEPS} steps, {1000 * took / STEPS:.1f} ms a step")

@@ -33,14 +33,11 @@ class Journeys(IterableDataset):
         order = np.random.default_rng(self.epoch).permutation(len(self.stops))
         self.epoch += 1
         for k in order[mine::of]:
-            stops = torch.from_numpy(self.stops[k]) - 1000
-            hours = torch.from_numpy(self.minutes[k]) // 60 % 24
-            fares = torch.from_numpy(self.fares[k]).float()
-            yield stops[:-1], hours[:-1], fares[:-1], stops[-1]
+            yield np.stack([self.minutes[k], self.stops[k], self.fares[k]], 1).astype(np.float32)
 
 
 class NextStop(nn.Module):
-    def __init__(self, width=96):
+    def __init__(self, width=128):
         super().__init__()
         self.stop = nn.Embedding(STOPS, width)
         self.hour = nn.Embedding(24, width)
@@ -48,7 +45,9 @@ class NextStop(nn.Module):
         self.mix = nn.GRU(width, width, batch_first=True)
         self.out = nn.Linear(width, STOPS)
 
-    def forward(self, stops, hours, fares):
+    def forward(self, journeys):
+        minutes, stops, fares = journeys.unbind(2)
+        stops, hours = stops.long() - 1000, minutes.long() // 60 % 24
         x = self.stop(stops) + self.hour(hours) + self.fare(fares.unsqueeze(2))
         return self.out(self.mix(x)[0][:, -1])
 
@@ -61,8 +60,9 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     began, steps = time.perf_counter(), 0
     for epoch in range(EPOCHS):
-        for stops, hours, fares, following in loader:
-            loss = nn.functional.cross_entropy(model(stops, hours, fares), following)
+        for journeys in loader:
+            following = journeys[:, -1, 1].long() - 1000
+            loss = nn.functional.cross_entropy(model(journeys[:, :-1]), following)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
