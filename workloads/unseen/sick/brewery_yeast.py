@@ -10,7 +10,7 @@ import time
 import torch
 from torch import nn
 
-CHANNELS, WIDTH, BATCH = 40, 160, 384
+CHANNELS, WIDTH, BATCH = 40, 192, 384
 
 
 class Shampoo(torch.optim.Optimizer):
@@ -67,7 +67,7 @@ def cells(count, seed):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--roots-every", type=int, default=1, help="steps between new roots of the preconditioners")
-    p.add_argument("--steps", type=int, default=80)
+    p.add_argument("--steps", type=int, default=120)
     args = p.parse_args()
     torch.manual_seed(12)
     x, y = cells(8000, 12)
@@ -80,7 +80,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 20 == 19:
+        if step % 30 == 29:
             print(f"step {step + 1} loss {loss.item():.4f}")
     took = time.perf_counter() - began
     print(f"{args.steps} steps, {1000 * took / args.steps:.1f} ms a step")

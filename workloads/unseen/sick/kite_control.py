@@ -10,15 +10,24 @@ the main process turns their scores into a gradient and lets Adam take the step.
 """
 import argparse
 import multiprocessing as mp
+import os
 import time
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--threads", type=int, default=8, help="threads of each simulator")
+parser.add_argument("--simulators", type=int, default=4)
+parser.add_argument("--steps", type=int, default=100)
+parser.add_argument("--pairs", type=int, default=4)
+args = parser.parse_args()
+os.environ["OMP_NUM_THREADS"] = str(args.threads)       # before numpy and torch load their libraries
 
 import numpy as np
 import torch
 
-OBS, HIDDEN, ACT = 12, 96, 3
+OBS, HIDDEN, ACT = 12, 64, 3
 SHAPES = [(OBS, HIDDEN), (HIDDEN,), (HIDDEN, ACT), (ACT,)]
 SIZE = sum(int(np.prod(s)) for s in SHAPES)
-KITES, TICKS, SIGMA = 640, 10, 0.05
+KITES, TICKS, SIGMA = 2048, 12, 0.05
 
 _field = None
 
@@ -52,20 +61,14 @@ def fly(job):
     state = _field["start"].clone()
     power = torch.zeros(KITES)
     for tick in range(TICKS):
-        hidden = torch.tanh(state @ w1 + b1)
-        act = torch.tanh(hidden @ w2 + b2)
-        state = torch.tanh(state @ _field["drift"] + act @ _field["lines"] + _field["gusts"][tick])
+        hidden = (state @ w1).add_(b1).clamp_(-1, 1)
+        act = (hidden @ w2).add_(b2).clamp_(-1, 1)
+        state = (state @ _field["drift"] + act @ _field["lines"] + _field["gusts"][tick]).clamp_(-2, 2)
         power += state[:, 0] - 0.1 * act.square().sum(1) - 0.05 * state[:, 1:4].square().sum(1)
     return float(power.mean())
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--threads", type=int, default=8, help="torch threads in each simulator")
-    p.add_argument("--simulators", type=int, default=4)
-    p.add_argument("--steps", type=int, default=100)
-    p.add_argument("--pairs", type=int, default=8)
-    args = p.parse_args()
     torch.manual_seed(5)
     torch.set_num_threads(1)
     policy = torch.nn.Parameter(0.1 * torch.randn(SIZE))

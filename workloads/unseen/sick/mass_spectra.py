@@ -48,7 +48,7 @@ class SpectrumFormer(nn.Module):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--dtype", default="float64", choices=["float64", "float32"])
-    p.add_argument("--epochs", type=int, default=2)
+    p.add_argument("--epochs", type=int, default=3)
     args = p.parse_args()
     torch.manual_seed(1)
     data = Spectra(1120, args.dtype, 1)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-VILLAGES, SPELLINGS, LETTERS, LONGEST = 260, 3, "abcdefghijklmnoprstuvwz", 14
+VILLAGES, SPELLINGS, LETTERS, LONGEST = 300, 3, "abcdefghijklmnoprstuvwyz", 14
 STEPS, BATCH, NEAR = 90, 64, 6
 
 
