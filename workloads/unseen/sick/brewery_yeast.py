@@ -67,7 +67,7 @@ def cells(count, seed):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--roots-every", type=int, default=1, help="steps between new roots of the preconditioners")
-    p.add_argument("--steps", type=int, default=120)
+    p.add_argument("--steps", type=int, default=150)
     args = p.parse_args()
     torch.manual_seed(12)
     x, y = cells(8000, 12)
