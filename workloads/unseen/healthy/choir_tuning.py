@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-BANDS, WINDOW, BATCH, EPOCHS = 48, 40, 64, 4
+BANDS, WINDOW, BATCH, EPOCHS = 48, 40, 64, 3
 
 
 class Rehearsal(Dataset):

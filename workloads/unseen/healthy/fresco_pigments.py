@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-PIXELS, BANDS, PIGMENTS, ROUNDS = 12_000, 384, 96, 120
+PIXELS, BANDS, PIGMENTS, ROUNDS = 12_000, 384, 96, 220
 
 
 def scan(seed):
@@ -39,7 +39,7 @@ def main():
         np.matmul(spectra, pigments.T, out=up_a)
         np.matmul(pigments, pigments.T, out=gram)
         np.matmul(amounts, gram, out=down_a)
-        if turn % 30 == 29:
+        if turn % 55 == 54:
             # |V - WH|^2 from what is at hand
             left = norm - 2 * float(np.vdot(amounts, up_a)) + float(np.vdot(amounts, down_a))
             print(f"round {turn + 1} unexplained {100 * left / norm:.3f} %")

@@ -7,7 +7,7 @@ import time
 import torch
 from torch import nn
 
-PLANTS, SIDE, BATCH, STEPS = 8, 40, 64, 80
+PLANTS, SIDE, BATCH, STEPS = 8, 40, 64, 120
 
 
 def grains(count, seed):
@@ -21,7 +21,7 @@ def grains(count, seed):
     body = torch.sigmoid(20 * (edge - radius))
     pictures = body.unsqueeze(1).repeat(1, 3, 1, 1)
     pictures += 0.2 * torch.randn(count, 3, SIDE, SIDE, generator=g)
-    return pictures, plant
+    return pictures.contiguous(memory_format=torch.channels_last), plant
 
 
 def layer(inside, outside, stride=1):
@@ -33,7 +33,7 @@ def main():
     pictures, plants = grains(1600, 30)
     model = nn.Sequential(
         layer(3, 24, 2), layer(24, 48), layer(48, 64, 2), layer(64, 64), layer(64, 96, 2),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(96, PLANTS))
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(96, PLANTS)).to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
     began, steps = time.perf_counter(), 0
     while steps < STEPS:

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 VILLAGES, SPELLINGS, LETTERS, LONGEST = 300, 3, "abcdefghijklmnoprstuvwyz", 14
-STEPS, BATCH, NEAR = 90, 64, 6
+STEPS, BATCH, NEAR = 60, 48, 6
 
 
 def write_names(seed):
@@ -99,7 +99,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 30 == 29:
+        if step % 20 == 19:
             print(f"step {step + 1} loss {loss.item():.3f}")
     took = time.perf_counter() - began
     print(f"{STEPS} steps, {1000 * took / STEPS:.1f} ms a step")
