@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-PASSENGERS, JOURNEYS, STOPS, BATCH, EPOCHS = 26_000, 24, 300, 256, 2
+PASSENGERS, JOURNEYS, STOPS, BATCH, EPOCHS = 52_000, 24, 300, 256, 1
 
 
 def read_log(seed):
@@ -37,7 +37,7 @@ class Journeys(IterableDataset):
 
 
 class NextStop(nn.Module):
-    def __init__(self, width=128):
+    def __init__(self, width=64):
         super().__init__()
         self.stop = nn.Embedding(STOPS, width)
         self.hour = nn.Embedding(24, width)
