@@ -1,5 +1,5 @@
 # truth: allocation_churn
-# about: every step of the unmixing makes several new 50 MB tensors for intermediate results and drops them, so the kernel hands out and takes back fresh pages all the time
+# about: every step of the unmixing makes several new 35 MB tensors for intermediate results and drops them, so the kernel hands out and takes back fresh pages all the time
 # cure: cured/spectra_mixtures.py
 # needs: torch
 """Which minerals is each pixel of a hyperspectral scene made of? A softmax unmixing with gradients derived by hand."""
@@ -7,10 +7,10 @@ import time
 
 import torch
 
-PIXELS = 80000
+PIXELS = 60000
 BANDS = 32
-MINERALS = 160
-STEPS = 70
+MINERALS = 144
+STEPS = 64
 
 
 def scene():
@@ -18,7 +18,7 @@ def scene():
     library = torch.rand(MINERALS, BANDS)
     first = torch.randint(MINERALS, (PIXELS,))
     second = torch.randint(MINERALS, (PIXELS,))
-    pixels = 0.8 * library[first] + 0.2 * library[second] + 0.02 * torch.randn(PIXELS, BANDS)
+    pixels = 0.8 * library[first] + 0.2 * library[second] + 0.3 * torch.randn(PIXELS, BANDS)
     return pixels - pixels.mean(dim=0), first
 
 
@@ -45,7 +45,7 @@ def main():
     torch.manual_seed(101)
     pixels, labels = scene()
     weights = torch.zeros(BANDS, MINERALS)
-    optimizer = torch.optim.SGD([weights], lr=400.0, momentum=0.9)
+    optimizer = torch.optim.SGD([weights], lr=2.0, momentum=0.9)
     unmixer = Unmixer(pixels)
     losses = []
     began = time.perf_counter()

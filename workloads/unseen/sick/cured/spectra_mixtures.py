@@ -4,10 +4,10 @@ import time
 
 import torch
 
-PIXELS = 80000
+PIXELS = 60000
 BANDS = 32
-MINERALS = 160
-STEPS = 70
+MINERALS = 144
+STEPS = 64
 
 
 def scene():
@@ -15,7 +15,7 @@ def scene():
     library = torch.rand(MINERALS, BANDS)
     first = torch.randint(MINERALS, (PIXELS,))
     second = torch.randint(MINERALS, (PIXELS,))
-    pixels = 0.8 * library[first] + 0.2 * library[second] + 0.02 * torch.randn(PIXELS, BANDS)
+    pixels = 0.8 * library[first] + 0.2 * library[second] + 0.3 * torch.randn(PIXELS, BANDS)
     return pixels - pixels.mean(dim=0), first
 
 
@@ -42,7 +42,7 @@ def main():
     torch.manual_seed(101)
     pixels, labels = scene()
     weights = torch.zeros(BANDS, MINERALS)
-    optimizer = torch.optim.SGD([weights], lr=400.0, momentum=0.9)
+    optimizer = torch.optim.SGD([weights], lr=2.0, momentum=0.9)
     unmixer = Unmixer(pixels)
     losses = []
     began = time.perf_counter()
