@@ -2,7 +2,6 @@
 # about: a text classifier that trains from memory and is evaluated once, at the end, in large batches without gradients
 # needs: torch
 """Sorts court rulings by field of law from a window of their words; tested once on held-out rulings."""
-import os
 import time
 
 import torch
@@ -47,7 +46,6 @@ def test(model, text, fields):
 
 def main():
     torch.manual_seed(55)
-    torch.set_num_threads(min(4, len(os.sched_getaffinity(0))))
     text, fields = rulings(8000)
     held_text, held_fields = rulings(1000)
     model = Reader()

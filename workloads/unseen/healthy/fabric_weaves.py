@@ -3,7 +3,6 @@
 # needs: torch
 """Invents weaving patterns: a generator and a critic play against each other, each with its own optimizer."""
 import math
-import os
 import time
 
 import torch
@@ -43,7 +42,6 @@ def critic():
 
 def main():
     torch.manual_seed(71)
-    torch.set_num_threads(min(4, len(os.sched_getaffinity(0))))
     cloths = weave(4096)
     maker, judge = generator(), critic()
     maker_steps = torch.optim.Adam(maker.parameters(), lr=2e-4, betas=(0.5, 0.99))

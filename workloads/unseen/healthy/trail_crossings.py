@@ -2,7 +2,6 @@
 # about: a short run of a graph network on trail maps of equal size; batched matrix products all the way, over in about five seconds
 # needs: torch
 """How long does it take to walk between the huts of a trail map? Message passing over crossings, maps of 48 crossings each."""
-import os
 import time
 
 import torch
@@ -54,7 +53,6 @@ def draw_maps():
 
 def main():
     torch.manual_seed(13)
-    torch.set_num_threads(min(4, len(os.sched_getaffinity(0))))
     nodes, trails, hours = draw_maps()
     model = TrailNet()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-CODES = 400
+CODES = 600
 VISITS = 24
 BATCH = 64
-STEPS = 150
+STEPS = 180
 
 
 class Patients(Dataset):
@@ -26,7 +26,7 @@ class Patients(Dataset):
         for _ in range(count):
             visits = int(dice.integers(18, VISITS + 1))
             illness = int(dice.integers(12))
-            codes = [(illness * 33 + dice.integers(0, 99, size=int(dice.integers(2, 9)))) % CODES for _ in range(visits)]
+            codes = [(illness * 50 + dice.integers(0, 150, size=int(dice.integers(2, 9)))) % CODES for _ in range(visits)]
             gaps = dice.exponential(30, size=visits).astype(np.float32)
             self.patients.append((codes, gaps, float(illness < 6 and gaps[-1] < 40)))
 
