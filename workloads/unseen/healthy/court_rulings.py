@@ -12,7 +12,7 @@ WORDS = 3000
 WINDOW = 80
 FIELDS = 10
 BATCH = 64
-STEPS = 200
+STEPS = 130
 
 
 def rulings(count):

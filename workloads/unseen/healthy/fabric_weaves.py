@@ -12,7 +12,7 @@ from torch.nn import functional as F
 SIDE = 32
 NOISE = 48
 BATCH = 64
-STEPS = 160
+STEPS = 85
 
 
 def weave(count):

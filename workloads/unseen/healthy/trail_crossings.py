@@ -10,7 +10,7 @@ from torch import nn
 CROSSINGS = 48
 MAPS = 1536
 BATCH = 64
-EPOCHS = 5
+EPOCHS = 7
 
 
 class Pass(nn.Module):
