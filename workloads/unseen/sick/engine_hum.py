@@ -68,7 +68,7 @@ def record(folder):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=320)
     parser.add_argument("--workers", type=int, default=0)
     options = parser.parse_args()
     torch.manual_seed(8)
@@ -88,7 +88,7 @@ def main():
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            if step % 25 == 0:
+            if step % 80 == 0:
                 print(f"step {step}: loss {loss.item():.3f}")
         took = time.perf_counter() - began
     print(f"{options.steps} steps, {1000 * took / options.steps:.2f} ms each, {took:.2f} s")

@@ -2,7 +2,7 @@
 # about: each scanned sheet is turned and resampled pixel by pixel in Python; two workers keep both cores busy with it and the training waits all the same
 # also: data_loading_bound
 # cure: cured/survey_sheets.py
-# whatif: transform=KKK
+# whatif: transform=42
 # needs: torch numpy
 """Reads the symbols on scanned survey sheets: every training picture is turned, scaled and shaded anew."""
 import math
