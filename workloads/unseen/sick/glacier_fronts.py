@@ -1,6 +1,6 @@
 # truth: checkpoint_stall
-# about: the whole training state (model, Adam moments, moving average) is written and synced to disk every 4 steps, and the loop stands still meanwhile
-# cure: --save-every 40
+# about: the whole training state (model, Adam moments, moving average) is written and synced to disk every 2 steps, and the loop stands still meanwhile
+# cure: --save-every 20
 # whatif: checkpoint=10
 # needs: torch
 """Finds the calving front of glaciers in radar tiles: a small encoder and a dense decoder that draws the mask."""
@@ -57,7 +57,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=140)
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--save-every", type=int, default=4)
+    parser.add_argument("--save-every", type=int, default=2)
     options = parser.parse_args()
 
     torch.manual_seed(11)

@@ -61,7 +61,7 @@ def validate(model, loader):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--check-every", type=int, default=5)
     options = parser.parse_args()
     torch.manual_seed(31)
