@@ -20,10 +20,10 @@ class LeakDetector(nn.Module):
     def __init__(self):
         super().__init__()
         self.waves = nn.Sequential(
-            nn.Conv1d(1, 12, 7, padding=3), nn.ReLU(), nn.MaxPool1d(2),
-            nn.Conv1d(12, 16, 5, padding=2), nn.ReLU(), nn.MaxPool1d(2),
+            nn.Conv1d(1, 8, 7, padding=3), nn.ReLU(), nn.MaxPool1d(2),
+            nn.Conv1d(8, 8, 5, padding=2), nn.ReLU(), nn.MaxPool1d(2),
         )
-        self.decide = nn.Sequential(nn.Linear(16 * HOURS // 4, 64), nn.ReLU(), nn.Linear(64, 1))
+        self.decide = nn.Sequential(nn.Linear(8 * HOURS // 4, 64), nn.ReLU(), nn.Linear(64, 1))
 
     def forward(self, days):
         return self.decide(self.waves(days.unsqueeze(1)).flatten(1)).squeeze(1)
@@ -76,7 +76,7 @@ def train(options, log):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=480)
+    parser.add_argument("--steps", type=int, default=760)
     parser.add_argument("--batch", type=int, default=250)
     parser.add_argument("--log-every", type=int, default=1)
     options = parser.parse_args()
