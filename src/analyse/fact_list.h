@@ -60,6 +60,8 @@ FACT(SAMPLE_MS, "sample_time", "ms", "loader, mean")
 FACT(SAMPLE_CPU_SHARE, "sample_cpu_share", "share", "loader, CPU over wall of a batch")
 FACT(SAMPLE_TAIL, "sample_p995_over_p50", "1", "loader")
 FACT(SLOW_SAMPLE_SHARE, "slow_samples_share", "share", "loader, time beyond 4 medians")
+FACT(SLOW_BATCH_SHARE, "slow_batches_share", "share",
+     "loader, time beyond 2 medians of a batch")
 FACT(BATCH_MS, "batch_time", "ms", "loader, mean in a worker")
 FACT(BATCH_CPU_MS, "batch_cpu_time", "ms", "loader, mean CPU time of making it")
 FACT(COLLATE_OF_BATCH, "collate_of_batch", "share", "loader")

@@ -13,15 +13,16 @@
 
 /* ---- Samples ------------------------------------------------------------------------- */
 
-/* Share of the time that goes into what samples take beyond four medians. */
-static double tail_share(const struct distribution *d, double median)
+/* Share of the time that goes into what samples, or batches, take beyond so many
+ * medians. */
+static double tail_share(const struct distribution *d, double median, double medians)
 {
     enum { POINTS = 1000 };
     double beyond = 0;
     double all = 0;
     for (int i = 0; i < POINTS; i++) {
         const double ns = distribution_quantile(d, (i + 0.5) / POINTS);
-        beyond += fmax(ns - 4 * median, 0);
+        beyond += fmax(ns - medians * median, 0);
         all += ns;
     }
     return all > 0 ? beyond / all : NAN;
@@ -43,13 +44,17 @@ static void set_tails(const struct report *r, const struct loader *l, struct fac
     if (wall->count < 100)
         return;
     const double median = distribution_quantile(wall, 0.5);
+    const struct distribution *batches = &l->make.d;
+    if (batches->count >= 20)
+        f->v[FACT_SLOW_BATCH_SHARE] = tail_share(
+            batches, distribution_quantile(batches, 0.5), 2);
     f->v[FACT_SAMPLE_TAIL] = distribution_quantile(wall, 0.995) / median;
-    f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(tail_share(wall, median) - waits_for_core(r, l),
-                                        0);
+    f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(
+        tail_share(wall, median, 4) - waits_for_core(r, l), 0);
     if (cpu->count < 100)
         return;
     const double busy = distribution_quantile(cpu, 0.5);
-    const double share = tail_share(cpu, busy) * f->v[FACT_SAMPLE_CPU_SHARE];
+    const double share = tail_share(cpu, busy, 4) * f->v[FACT_SAMPLE_CPU_SHARE];
     if (share > f->v[FACT_SLOW_SAMPLE_SHARE]) {
         f->v[FACT_SLOW_SAMPLE_SHARE] = share;
         f->v[FACT_SAMPLE_TAIL] = distribution_quantile(cpu, 0.995) / busy;

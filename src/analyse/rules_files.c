@@ -25,15 +25,20 @@ static double bytes_part(const struct rule_case *c)
     return part > 0 ? fmin(part, 0.5) : 0;
 }
 
-/* Where the program loads by hand, outside of phases, only its calls are known to be
- * input: what it does around them takes about as long again, and is outside of phases. */
-static double around_by_hand(const struct rule_case *c)
+/* What the program loads by hand, of a step: outside of phases. */
+static double by_hand(const struct rule_case *c)
 {
     const double zones = FACT_OF(c, WAIT_SHARE) + FACT_OF(c, PREPROCESSING_SHARE) +
                          FACT_OF(c, COLLATE_SHARE);
-    const double by_hand = FACT_OF(c, INPUT_SHARE) - zones;
+    return fmax(FACT_OF(c, INPUT_SHARE) - zones, 0);
+}
+
+/* There only its calls are known to be input: what it does around them takes about as
+ * long again, and is outside of phases. */
+static double around_by_hand(const struct rule_case *c)
+{
     const double rest = FACT_OF(c, OTHER_SHARE); /* what is input is out of it */
-    return by_hand > 0 && rest > 0 ? fmin(by_hand, rest) : 0;
+    return rest > 0 ? fmin(by_hand(c), rest) : 0;
 }
 
 /* Of what is around calls by hand: a batch out of arrays that are there is a few calls
@@ -42,6 +47,17 @@ static double gone_around(const struct rule_case *c, double around)
 {
     const double few = 0.1 / FACT_OF(c, STEP_MS);
     return around > 0 ? fmax(around - (few > 0 ? few : 0.1 * around), 0) : 0;
+}
+
+/* Of the time to load: what Python does around a file that is opened (its object, a name
+ * put together, what is made of the bytes: open() and read() take 5 to 6 µs beyond the
+ * system calls) and around other calls. It goes with them. */
+static double objects_part(const struct rule_case *c, double input)
+{
+    const double us = 5 * FACT_OF(c, OPENS_PER_STEP) +
+                      0.25 * (FACT_OF(c, LOOKS_PER_STEP) + FACT_OF(c, READS_PER_STEP));
+    const double part = us / 1e3 / (input * FACT_OF(c, STEP_MS));
+    return part > 0 ? part : 0;
 }
 
 /* Of the step: what it takes less when it begins with warm caches (whatif.h), loading by
@@ -54,15 +70,18 @@ static double warmer_without(const struct rule_case *c, double all)
 }
 
 /* Where nobody modelled a loader: calls that took `part` of the time to load become few
- * large ones. What the program does around each call goes with it, in half. */
+ * large ones. What the program does around each call goes with it; of anything else that
+ * loading is, a half. */
 static void gain_of_calls(const struct rule_case *c, struct draft *d, double part)
 {
     const double input = input_share(c);
     const double gone = fmax(part - bytes_part(c), 0.5 * part);
+    const double objects = fmin(objects_part(c, input), 1 - part);
     const double around = around_by_hand(c);
     const double all = fmin(input + around, 1);
-    const double warm = around > 0 ? warmer_without(c, all) : 0;
-    const double mid = input * (gone + 0.5 * (1 - part)) + gone_around(c, around);
+    const double warm = by_hand(c) > 0 ? warmer_without(c, all) : 0;
+    const double mid = input * (gone + objects + 0.5 * (1 - part - objects)) +
+                       gone_around(c, around);
     d->gain = (struct gain){ 0.6 * input * gone, fmin(mid, all) + warm, all + warm };
 }
 

@@ -97,14 +97,21 @@ static double transform_share(const struct rule_case *c)
     return fmax(of_sample, direct); /* fmax takes the one that is known */
 }
 
+/* Cores that the run leaves to others: what they take of them today workers get a part
+ * of, and tomorrow all. */
+static double spare_cores(const struct rule_case *c)
+{
+    const double foreign = FACT_OF(c, FOREIGN_CORES);
+    return FACT_OF(c, FREE_CORES) + (foreign > 0 ? foreign : 0);
+}
+
 /* Settings are a number to change, a transform is a program to write: they come first
  * where they bring half of what is lost; and where nobody has tried workers, cores have
- * no work and some would help, whatever is left then. */
+ * no work of the run and some would help, whatever is left then. */
 static bool settings_first(const struct rule_case *c, double part)
 {
     const double gain = FACT_OF(c, WORKERS_GAIN);
-    const bool untried = FACT_OF(c, WORKERS) == 0 &&
-                         FACT_OF(c, FREE_CORES) >= c->t->free_cores;
+    const bool untried = FACT_OF(c, WORKERS) == 0 && spare_cores(c) >= c->t->free_cores;
     return gain >= c->t->workers_help && (gain >= 0.5 * part || untried);
 }
 
@@ -212,11 +219,13 @@ static bool judge_transfer(const struct rule_case *c, struct draft *d)
 
 /* ---- slow_samples -------------------------------------------------------------------------- */
 
-/* Data that comes in pieces of several samples has a slow sample in every batch; no step
- * takes longer than another by that. */
+/* Data that comes in pieces of several samples has a slow sample in every batch, and so has
+ * who allocates much when Python collects garbage now and then. No batch and no step takes
+ * longer than another by that. */
 static bool is_even(const struct rule_case *c)
 {
-    return FACT_OF(c, SLOW_STEP_SHARE) < c->t->uneven_steps;
+    return FACT_OF(c, SLOW_STEP_SHARE) < c->t->uneven_steps ||
+           FACT_OF(c, SLOW_BATCH_SHARE) < c->t->uneven_steps;
 }
 
 static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
@@ -303,7 +312,7 @@ const struct rule rules_input[] = {
     { "slow_samples", "A FEW SLOW SAMPLES", RULES_INPUT, .judge = judge_slow_samples,
       .needs = { FACT_SAMPLE_TAIL, FACT_SLOW_SAMPLE_SHARE },
       .shows = { FACT_SAMPLE_MS, FACT_SLOW_STEP_SHARE, FACT_SLOW_STEPS,
-                 FACT_INPUT_SHARE } },
+                 FACT_SLOW_BATCH_SHARE, FACT_INPUT_SHARE } },
     { "padding_waste", "PADDING", RULES_INPUT, .judge = judge_padding,
       .needs = { FACT_PADDING_SHARE },
       .shows = { FACT_BATCH_SIZE, FACT_FORWARD_SHARE, FACT_BACKWARD_SHARE,

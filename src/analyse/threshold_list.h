@@ -34,7 +34,8 @@ THRESHOLD(iowait, 0.20, 0.20, "share", "of the time waiting for storage")
 THRESHOLD(slow_samples, 0.20, NAN, "share",
           "of the time to load that goes into slow samples")
 THRESHOLD(uneven_steps, 0.05, NAN, "share",
-          "of the time of steps in slow ones: below, slow samples stall none")
+          "of the time of steps, and of batches, in slow ones: below, slow samples "
+          "stall none")
 THRESHOLD(batch_least_ms, 1, NAN, "ms",
           "a batch that is made in less is not worth a word")
 THRESHOLD(queue_empty, 0.10, NAN, "share",

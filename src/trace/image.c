@@ -518,6 +518,9 @@ int image_load(const struct source *source, struct image *ret_image)
                tracefile_owner_alive(&im.head);
     if (!im.alive)
         end_open_zones(&im);
+    else if (!locked && im.damage[0]) /* more likely half written than damaged */
+        (void)snprintf(im.damage, sizeof im.damage,
+                       "it was written all the time while it was read: ask again");
     *ret_image = im;
     return 0;
 }

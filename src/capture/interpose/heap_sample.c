@@ -1,9 +1,8 @@
 /* heap_sample.c: call sites and sampled blocks. See trace/heap_rows.h for the estimates.
  *
  * A sampled block is kept in a row of the file until it is freed; a hash in private
- * memory finds the row by address, and a filter of one byte per hash value, by two hashes,
- * with a bit for each of the first's, tells nearly all frees that theirs is not
- * one, without a lock.
+ * memory finds the row by address, and two filters, by page and by hash, tell nearly all
+ * frees that theirs is not one, without a lock.
  *
  * One lock for sites and blocks: it is taken once per sample and per freed sample,
  * some hundred nanoseconds in half a megabyte.
@@ -252,23 +251,20 @@ static void unhash(uint32_t at)
     heap->live_hash[at] = 0;
 }
 
-static void add_to(uint8_t *n, int by)
-{
-    if (*n < UINT8_MAX) /* a full one stays: it costs time, never a block */
-        __atomic_store_n(n, (uint8_t)(*n + by), __ATOMIC_RELAXED);
-}
-
-/* Under the lock. Whoever frees a block came by its address after this. */
+/* Under the lock. Whoever frees a block came by its address after this. A count that is
+ * full stays so: it costs time, never a block. */
 static void filter_add(const void *p, int by)
 {
-    const uint64_t hash = heap_hash(p);
-    const uint32_t at = heap_filter_of(hash);
-    uint64_t *word = &heap->any[at / 64];
-    const uint64_t bit = 1ULL << at % 64;
-    add_to(&heap->filter[at], by);
-    add_to(&heap->second[heap_second_of(hash)], by);
-    __atomic_store_n(word, heap->filter[at] ? *word | bit : *word & ~bit,
-                     __ATOMIC_RELAXED);
+    const uint32_t page = heap_page_of(p);
+    uint8_t *n = &heap->filter[heap_filter_of(p)];
+    uint16_t *on_page = &heap->pages[page];
+    uint64_t *word = &heap->any[page / 64];
+    const uint64_t bit = 1ULL << page % 64;
+    if (*n < UINT8_MAX)
+        __atomic_store_n(n, (uint8_t)(*n + by), __ATOMIC_RELAXED);
+    if (*on_page < UINT16_MAX)
+        *on_page = (uint16_t)(*on_page + by);
+    __atomic_store_n(word, *on_page ? *word | bit : *word & ~bit, __ATOMIC_RELAXED);
 }
 
 static void drop_live(uint32_t at, uint32_t index, struct heap_live_row *row)

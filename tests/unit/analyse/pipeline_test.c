@@ -77,6 +77,20 @@ static void who_computes_a_third_waits_for_cores_and_not_for_data(void **state)
     assert_near(pipeline_with(&t, &l).make_ns, 1.05 * 11e6, 1);
     l.make_cpu.d.mean = 10e6; /* of 36: less than 0.3, and nobody says why */
     assert_near(pipeline_with(&t, &l).make_ns, 36e6, 1);
+    /* The kernel does: for a second of computing it waited two and a half for a core. */
+    struct loader_worker w = { .pid = 7 };
+    struct report_series series[] = {
+        { .metric = "cpu", .subject = "7", .avg = 20 },
+        { .metric = "run_delay", .subject = "7", .avg = 50 },
+    };
+    l.workers = &w;
+    l.worker_count = 1;
+    t.report->monitors.series = series;
+    t.report->monitors.series_count = 2;
+    assert_near(pipeline_with(&t, &l).make_ns, 1.05 * 10e6, 1);
+    series[1].avg = 25; /* not long enough: it waited for something else */
+    assert_near(pipeline_with(&t, &l).make_ns, 36e6, 1);
+    t.report->monitors.series_count = 0;
     training_free(&t);
 }
 

@@ -37,6 +37,12 @@ static void workers_nobody_has_tried_come_before_a_rewrite(void **state)
     assert_string_equal(first(&c), "preprocessing_bound");
     c.f.v[FACT_FREE_CORES] = 0.5;
     assert_string_equal(first(&c), "data_loading_bound");
+    /* Others have work for them: that is not the program's doing. */
+    c.f.v[FACT_FREE_CORES] = 0.2;
+    c.f.v[FACT_FOREIGN_CORES] = 0.3;
+    assert_string_equal(first(&c), "data_loading_bound");
+    c.f.v[FACT_FOREIGN_CORES] = 0.29;
+    assert_string_equal(first(&c), "preprocessing_bound");
     /* Nobody looked at the cores. */
     c.f.v[FACT_FREE_CORES] = NAN;
     assert_string_equal(first(&c), "preprocessing_bound");

@@ -136,8 +136,8 @@ static void data_for_free_leaves_the_computing(void **state)
     p.compute_ns = 3e6;
     p.step_ns = p.make_ns + p.compute_ns;
     const struct settings s = { .data_free = true };
-    /* … and caches that stay warm: 0.23 ms less after 4.5 ms of something else. */
-    assert_near(whatif_predict(&p, &s).step_ns, 3e6 - 0.23e6, 0.01e6);
+    /* … and caches that stay warm: 0.31 ms less after 4.5 ms of something else. */
+    assert_near(whatif_predict(&p, &s).step_ns, 3e6 - 0.31e6, 0.01e6);
     assert_int_equal(whatif_predict(&p, &s).limit, LIMIT_COMPUTE);
 }
 
@@ -208,7 +208,7 @@ static void what_is_left_of_making_a_batch_bounds_the_step(void **state)
     s.make_part = 0.5;
     assert_near(whatif_predict(&fed, &s).step_ns, 5e6, 0.3e6);
     s.make_part = 0.05; /* then the main process has its own work to do */
-    assert_near(whatif_predict(&fed, &s).step_ns, 3e6, 0.3e6);
+    assert_near(whatif_predict(&fed, &s).step_ns, 3e6 - 0.38e6, 0.1e6);
 }
 
 static void workers_that_do_less_leave_cores_to_the_step(void **state)
@@ -223,7 +223,7 @@ static void workers_that_do_less_leave_cores_to_the_step(void **state)
     /* Without workers there was nobody of its own to wait for. */
     p.workers = s.workers = 0;
     p.step_ns = 18e6;
-    assert_near(whatif_predict(&p, &s).step_ns, 8e6 - 0.37e6, 0.1e6);
+    assert_near(whatif_predict(&p, &s).step_ns, 8e6 - 0.5e6, 0.1e6);
 }
 
 /* Eight workers that have little to do, whose batches of many tensors take long to take. */
@@ -245,7 +245,7 @@ static void without_workers_the_cores_are_the_steps_own(void **state)
                                 .receive_ns = 10e6,
                                 .batch_mb = 0.3 };
     const struct settings none = { .workers = 0, .prefetch = 2, .transform_speed = 1 };
-    assert_near(whatif_predict(&p, &none).step_ns, 8e6 + 2e6 - 0.25e6, 0.2e6);
+    assert_near(whatif_predict(&p, &none).step_ns, 8e6 + 2e6 - 0.4e6, 0.1e6);
 }
 
 /* Batches of 10 MiB that torch puts together in shared memory, 9 of 10 ms; the main thread
@@ -272,8 +272,8 @@ static void without_workers_nothing_is_shared(void **state)
     assert_near(whatif_predict(&p, &s).step_ns, 18e6, 0.3e6);
 }
 
-/* A second of a batch's making between two steps costs a long step 0.75 ms, a short one a
- * third of it; steps that follow each other at once cost nothing. */
+/* A second of a batch's making between two steps costs a long step a millisecond, a short
+ * one 0.6 of it; steps that follow each other at once cost nothing. */
 static void a_step_that_begins_warm_is_shorter(void **state)
 {
     (void)state;
@@ -283,10 +283,10 @@ static void a_step_that_begins_warm_is_shorter(void **state)
     p.compute_ns = p.compute_cpu_ns = 50e6;
     p.step_ns = 1050e6;
     s.data_free = true;
-    assert_near(whatif_predict(&p, &s).step_ns, 49.25e6, 0.02e6);
+    assert_near(whatif_predict(&p, &s).step_ns, 49.01e6, 0.02e6);
     p.compute_ns = p.compute_cpu_ns = 0.3e6;
     p.step_ns = 1000.3e6;
-    assert_near(whatif_predict(&p, &s).step_ns, 0.2e6, 0.002e6);
+    assert_near(whatif_predict(&p, &s).step_ns, 0.12e6, 0.003e6);
     p.make_ns = p.make_cpu_ns = 0.01e6;
     p.step_ns = 0.31e6;
     assert_near(whatif_predict(&p, &s).step_ns, 0.3e6, 0.002e6);
