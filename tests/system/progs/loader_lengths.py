@@ -1,4 +1,5 @@
 """Batches padded to their longest sample, with steps of 5 ms or none; tells its bytes."""
+
 import json
 import sys
 import time
