@@ -66,7 +66,10 @@ static void set_growth(struct report *r, struct facts *f)
     const struct report_series *s = monitors_find(&r->monitors, "rss", pid);
     const struct growth g = series_growth(
         r, s ? s : monitors_find(&r->monitors, "rss", ""));
-    const bool sure = g.low_per_s > 0 && (!g.few || heap_peaks_late(r));
+    /* Batches of many sizes make it go up and down by more than it grew: a slope through
+     * them is chance, unless the heap was highest at the end. */
+    const bool swings = g.total < 0.5 * (double)r->allocations.peak_bytes / MIB;
+    const bool sure = g.low_per_s > 0 && ((!g.few && !swings) || heap_peaks_late(r));
     f->v[FACT_GROWTH_MB] = sure ? g.total : isnan(g.total) ? NAN : 0;
     f->v[FACT_GROWTH_MB_PER_MIN] = g.per_s * 60;
     f->v[FACT_GROWTH_LATE] = g.late;

@@ -121,17 +121,41 @@ static void who_calls_a_kernel_computes_nothing(void **state)
     struct facts f;
     struct hot_function list[] = {
         function("[jit]", "", 0.1),
-        function("[libdnnl.so.2.6]", "/usr/lib/libdnnl.so.2.6", 0.2),
+        function("[libdnnl.so.2.6]", "/usr/lib/libdnnl.so.2.6", 0.15),
+        function("dnnl::impl::cpu::x64::jit_avx512_core_conv_fwd_t::execute()",
+                 "/usr/lib/libtorch_cpu.so", 0.05),
         function("at::_ops::convolution::call(at::Tensor const&)",
                  "/usr/lib/libtorch_cpu.so", 0.1),
         function("convertitem", "/usr/bin/python3.11", 0.1),
         function("Sleef_finz_tanhf8_u10avx2", "/usr/lib/libsleef.so.3.5.1", 0.05),
     };
-    sampled(&f, list, 5);
+    sampled(&f, list, 6);
     assert_near(f.v[FACT_ARITHMETIC_SHARE], 0.15, 1e-9);
     /* Where it made none its own code has to compute. */
-    sampled(&f, list + 1, 4);
+    sampled(&f, list + 1, 5);
     assert_near(f.v[FACT_ARITHMETIC_SHARE], 0.25, 1e-9);
+}
+
+/* ---- Threads ---------------------------------------------------------------------------- */
+
+/* The other thread lived for 12 s, 8 of them in the loop: so did the waiting. */
+static void waits_for_the_lock_before_the_loop_are_no_steps(void **state)
+{
+    (void)state;
+    struct py_thread threads[] = {
+        { .pid = 7, .tid = 7, .wall_ns = 14e9, .gil_wait_ns = 9e9 },
+        { .pid = 7, .tid = 8, .wall_ns = 12e9 },
+        { .pid = 9, .tid = 9, .wall_ns = 100e9 }, /* a worker has a lock of its own */
+    };
+    struct py_profile p = {
+        .present = true, .main_pid = 7, .threads = threads, .thread_count = 3
+    };
+    assert_near(python_gil_wait_ns(&p, 8e9), 6e9, 1);
+    assert_near(python_gil_wait_ns(&p, 13e9), 9e9, 1);
+    p.thread_count = 1;
+    assert_near(python_gil_wait_ns(&p, 8e9), 9e9, 1);
+    p.thread_count = 0;
+    assert_true(isnan(python_gil_wait_ns(&p, 8e9)));
 }
 
 /* ---- Series -------------------------------------------------------------------------- */
@@ -202,19 +226,23 @@ static void a_program_that_others_slow_down_leaks_as_before(void **state)
     assert_true(series_growth(&made, &s).late < 0.3);
 }
 
-/* The heap must have been highest at the end of the steps. */
-static double growth_with_peak_at(double peak_s)
+/* 100 MiB a second, looked at `count` times in steps of 5 s; the heap was highest, with so
+ * many MiB, at `peak_s`. */
+static double growth_with_peak(int count, double peak_s, uint64_t peak_mb)
 {
-    static struct series_point points[5];
+    static struct series_point points[32];
     static struct report_series series;
     static struct run run;
     struct facts f;
     memset(&made, 0, sizeof made);
     memset(&run, 0, sizeof run);
-    for (int i = 0; i < 5; i++)
-        points[i] = (struct series_point){ 2 + i, 600 + 100 * i, 600 + 100 * i };
+    for (int i = 0; i < count; i++) {
+        const double at_s = 4.0 * i / (count - 1);
+        points[i] = (struct series_point){ 2 + at_s, 600 + 100 * at_s,
+                                           600 + 100 * at_s };
+    }
     series = (struct report_series){
-        .metric = "rss", .subject = "", .points = points, .point_count = 5
+        .metric = "rss", .subject = "", .points = points, .point_count = (size_t)count
     };
     made.run = &run;
     made.monitors.series = &series;
@@ -225,6 +253,7 @@ static double growth_with_peak_at(double peak_s)
     };
     made.allocations.known = true;
     made.allocations.peak_ns = 1000 + (int64_t)(peak_s * 1e9);
+    made.allocations.peak_bytes = peak_mb << 20;
     facts_init(&f);
     facts_of_memory(&made, &f);
     arena_release(&made.arena);
@@ -234,8 +263,18 @@ static double growth_with_peak_at(double peak_s)
 static void few_points_count_when_the_heap_agrees(void **state)
 {
     (void)state;
-    assert_near(growth_with_peak_at(6.1), 400, 1);
-    assert_near(growth_with_peak_at(5.9), 0, 0);
+    assert_near(growth_with_peak(5, 6.1, 400), 400, 1);
+    assert_near(growth_with_peak(5, 5.9, 400), 0, 0);
+}
+
+/* Batches of many sizes: the heap swung by more than memory grew, and was highest in the
+ * middle. */
+static void a_slope_through_swings_is_no_growth(void **state)
+{
+    (void)state;
+    assert_near(growth_with_peak(32, 4, 1000), 0, 0);
+    assert_near(growth_with_peak(32, 6.1, 1000), 400, 1);
+    assert_near(growth_with_peak(32, 4, 700), 400, 1);
 }
 
 static void what_imports_allocate_is_no_steps(void **state)
@@ -275,7 +314,9 @@ int main(void)
         cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
         cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
         cmocka_unit_test(what_imports_allocate_is_no_steps),
+        cmocka_unit_test(waits_for_the_lock_before_the_loop_are_no_steps),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),
+        cmocka_unit_test(a_slope_through_swings_is_no_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
