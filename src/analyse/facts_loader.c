@@ -36,6 +36,12 @@ static double waits_for_core(const struct report *r, const struct loader *l)
     return 1 - 1 / wants;
 }
 
+/* Of batches, beyond two medians: a slow sample that stalls a step makes a slow batch. */
+static double slow_batches(const struct distribution *d)
+{
+    return d->count >= 20 ? tail_share(d, distribution_quantile(d, 0.5), 2) : NAN;
+}
+
 /* CPU time knows nothing of a busy machine; waits for storage are in wall time alone.
  * Whichever tail is the heavier. */
 static void set_tails(const struct report *r, const struct loader *l, struct facts *f)
@@ -44,13 +50,11 @@ static void set_tails(const struct report *r, const struct loader *l, struct fac
     if (wall->count < 100)
         return;
     const double median = distribution_quantile(wall, 0.5);
-    const struct distribution *batches = &l->make.d;
-    if (batches->count >= 20)
-        f->v[FACT_SLOW_BATCH_SHARE] = tail_share(
-            batches, distribution_quantile(batches, 0.5), 2);
+    const double waits = waits_for_core(r, l);
+    const double batches = slow_batches(&l->make.d) - waits;
     f->v[FACT_SAMPLE_TAIL] = distribution_quantile(wall, 0.995) / median;
-    f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(
-        tail_share(wall, median, 4) - waits_for_core(r, l), 0);
+    f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(tail_share(wall, median, 4) - waits, 0);
+    f->v[FACT_SLOW_BATCH_SHARE] = batches < 0 ? 0 : batches;
     if (cpu->count < 100)
         return;
     const double busy = distribution_quantile(cpu, 0.5);
@@ -58,6 +62,7 @@ static void set_tails(const struct report *r, const struct loader *l, struct fac
     if (share > f->v[FACT_SLOW_SAMPLE_SHARE]) {
         f->v[FACT_SLOW_SAMPLE_SHARE] = share;
         f->v[FACT_SAMPLE_TAIL] = distribution_quantile(cpu, 0.995) / busy;
+        f->v[FACT_SLOW_BATCH_SHARE] = slow_batches(&l->make_cpu.d);
     }
 }
 
