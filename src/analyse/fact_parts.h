@@ -7,6 +7,7 @@
 
 struct hot_functions;
 struct pipeline;
+struct py_profile;
 struct report;
 
 void facts_of_time(struct report *report, struct facts *facts);
@@ -36,6 +37,9 @@ static inline double at_most(double value, double most)
 double native_spin_ns(const struct hot_functions *hot);
 /* … of it the kernel's part: looking for somebody else to run. */
 double native_yield_ns(const struct hot_functions *hot);
+
+/* What the main thread waited for the GIL in the loop. */
+double python_gil_wait_ns(const struct py_profile *profile, double loop_ns);
 
 /* Reads that are part of what a small file costs, however little is in it. */
 static inline double fact_small_reads(const struct facts *facts)

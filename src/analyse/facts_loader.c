@@ -36,6 +36,12 @@ static double waits_for_core(const struct report *r, const struct loader *l)
     return 1 - 1 / wants;
 }
 
+/* Of batches, beyond two medians: a slow sample that stalls a step makes a slow batch. */
+static double slow_batches(const struct distribution *d)
+{
+    return d->count >= 20 ? tail_share(d, distribution_quantile(d, 0.5), 2) : NAN;
+}
+
 /* CPU time knows nothing of a busy machine; waits for storage are in wall time alone.
  * Whichever tail is the heavier. */
 static void set_tails(const struct report *r, const struct loader *l, struct facts *f)
@@ -44,13 +50,11 @@ static void set_tails(const struct report *r, const struct loader *l, struct fac
     if (wall->count < 100)
         return;
     const double median = distribution_quantile(wall, 0.5);
-    const struct distribution *batches = &l->make.d;
-    if (batches->count >= 20)
-        f->v[FACT_SLOW_BATCH_SHARE] = tail_share(
-            batches, distribution_quantile(batches, 0.5), 2);
+    const double waits = waits_for_core(r, l);
+    const double batches = slow_batches(&l->make.d) - waits;
     f->v[FACT_SAMPLE_TAIL] = distribution_quantile(wall, 0.995) / median;
-    f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(
-        tail_share(wall, median, 4) - waits_for_core(r, l), 0);
+    f->v[FACT_SLOW_SAMPLE_SHARE] = fmax(tail_share(wall, median, 4) - waits, 0);
+    f->v[FACT_SLOW_BATCH_SHARE] = batches < 0 ? 0 : batches;
     if (cpu->count < 100)
         return;
     const double busy = distribution_quantile(cpu, 0.5);
@@ -58,6 +62,7 @@ static void set_tails(const struct report *r, const struct loader *l, struct fac
     if (share > f->v[FACT_SLOW_SAMPLE_SHARE]) {
         f->v[FACT_SLOW_SAMPLE_SHARE] = share;
         f->v[FACT_SAMPLE_TAIL] = distribution_quantile(cpu, 0.995) / busy;
+        f->v[FACT_SLOW_BATCH_SHARE] = slow_batches(&l->make_cpu.d);
     }
 }
 
@@ -168,6 +173,19 @@ static double lost_at_changes(const struct step_account *a, double in_loader_s)
     return a->known && lost > in_loader_s ? fmin(lost, most) : in_loader_s;
 }
 
+/* Indices sent, a worker woken, a batch taken. */
+static const double WAY_S = 2.2e-3;
+
+/* Where kept workers make most of an epoch's batches before its first is there, all but
+ * that one is what batches cost, whenever they are made. `lost`: seconds beyond a usual
+ * fetch. */
+static double lost_with_first(const struct loader *l, double lost)
+{
+    const double cpu = loader_usual_ns(l, &l->make_cpu);
+    const double make = isnan(cpu) ? loader_usual_ns(l, &l->make) : cpu;
+    return loader_ahead_is_epoch(l) ? at_most(lost, make / 1e9 + WAY_S) : lost;
+}
+
 /* The first batch of an epoch waits for the workers to start, and workers that are not kept
  * are ended behind its last. What the first start and the last end take is no change. */
 static void set_epochs(const struct report *r, const struct loader *l, struct facts *f)
@@ -176,7 +194,8 @@ static void set_epochs(const struct report *r, const struct loader *l, struct fa
     const bool anew = l->num_workers > 0 && !l->persistent_workers;
     double all = 0, changes = 0;
     for (size_t i = 0; i < l->epoch_count; i++) {
-        const double lost = l->epoch_list[i].first_batch_s - usual;
+        const double waited = l->epoch_list[i].first_batch_s - usual;
+        const double lost = i > 0 ? lost_with_first(l, waited) : waited;
         const double ending = l->epoch_list[i].end_s;
         all += lost > 0 ? lost : 0;
         changes += i > 0 && lost > 0 ? lost : 0;
@@ -190,9 +209,11 @@ static void set_epochs(const struct report *r, const struct loader *l, struct fa
     if (l->num_workers > 0 && l->epoch_count)
         f->v[FACT_FIRST_WAIT_S] = fmax(
             l->epoch_list[0].first_batch_s - l->epoch_list[0].iter_s - usual, 0);
+    const double lost_s = loader_ahead_is_epoch(l)
+                              ? changes
+                              : lost_at_changes(&r->account, changes);
     if (wall_s > 0 && l->epoch_count >= 2)
-        f->v[FACT_EPOCH_SHARE] = fmin(lost_at_changes(&r->account, changes) / wall_s,
-                                      1);
+        f->v[FACT_EPOCH_SHARE] = fmin(lost_s / wall_s, 1);
 }
 
 /* Batches may be there in time and still cost: where no core is idle, what workers compute

@@ -57,10 +57,11 @@ static bool is_kernel(const struct hot_function *h)
 }
 
 /* oneDNN makes its kernels at run time: where code of a JIT was seen, its own looks up
- * and calls them, for every operator the same however many rows it has. */
+ * and calls them, for every operator the same however many rows it has. PyPI's torch has it
+ * inside libtorch_cpu. */
 static bool is_driver(const struct hot_function *h)
 {
-    return has(h->module, "libdnnl");
+    return has(h->module, "libdnnl") || has(h->name, "dnnl::impl::");
 }
 
 static bool is_jit(const struct hot_function *h)

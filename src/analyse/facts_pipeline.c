@@ -123,23 +123,13 @@ static double idle_receive(const struct loader *l)
                : NAN;
 }
 
-/* A loader starts every epoch with nothing prepared. Where an epoch is not much longer than
- * what its workers keep ahead, most batches are made while the first is waited for, and
- * steady steps, which are those behind it, do not tell what a batch costs. */
-static bool ahead_is_an_epoch(const struct loader *l)
-{
-    const double ahead = (double)l->num_workers * fmax(l->prefetch_factor, 1);
-    return l->num_workers > 0 && l->persistent_workers && l->epochs >= 2 &&
-           2 * ahead >= (double)l->batches / (double)l->epochs;
-}
-
 /* Mean time of a step: of the steady ones, or with what changes of epochs take. */
 static double mean_step(const struct report *r, const struct loader *l)
 {
     const struct step_account *a = &r->account;
     if (!a->known)
         return loader_mean_ns(&l->fetch) + loader_mean_ns(&l->consume);
-    return ahead_is_an_epoch(l) && a->steps > a->warmup
+    return loader_ahead_is_epoch(l) && a->steps > a->warmup
                ? (a->steady_ns + a->epoch_ns) / (double)(a->steps - a->warmup)
                : a->mean_ns;
 }

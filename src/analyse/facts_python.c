@@ -82,6 +82,20 @@ static double judged_ns(const struct report *r, double main_ns)
     return loop > 0 && loop < main_ns ? loop : main_ns;
 }
 
+/* The lock is fought over while another thread lives: one that was started before the loop,
+ * and goes on behind it, made the main thread wait there too. */
+double python_gil_wait_ns(const struct py_profile *p, double loop_ns)
+{
+    const struct py_thread *t = main_thread(p);
+    double beside_ns = 0;
+    for (size_t i = 0; i < p->thread_count; i++)
+        if (p->threads[i].pid == p->main_pid && &p->threads[i] != t)
+            beside_ns = fmax(beside_ns, p->threads[i].wall_ns);
+    return !t                    ? NAN
+           : beside_ns > loop_ns ? t->gil_wait_ns * loop_ns / beside_ns
+                                 : t->gil_wait_ns;
+}
+
 void facts_of_python(struct report *r, struct facts *f)
 {
     const struct py_profile *p = &r->python;
@@ -90,7 +104,7 @@ void facts_of_python(struct report *r, struct facts *f)
     if (!p->present || !t || !(t->wall_ns > 0))
         return;
     const double loop = judged_ns(r, t->wall_ns);
-    f->v[FACT_GIL_WAIT_SHARE] = at_most(t->gil_wait_ns / loop, 1);
+    f->v[FACT_GIL_WAIT_SHARE] = at_most(python_gil_wait_ns(p, loop) / loop, 1);
     if (pylines_read(r, &lines) < 0 || !lines.present)
         return;
     /* Compiling once, before the steady steps, is what compilers are for. */

@@ -41,7 +41,10 @@ struct fixed_share habits_fixed_share(const struct facts *f)
     if (isnan(overhead) || isnan(batch))
         return (struct fixed_share){ NAN, NAN, NAN };
     const double fixed = fmax(1 - by_sample, overhead);
-    return (struct fixed_share){ 0.7 * fmax(overhead, 0.8 * fixed), fixed,
+    /* Code without telling names is most of what is called fixed: some of it computes. */
+    const double most = isnan(f->v[FACT_ARITHMETIC_SHARE]) ? 1 : 3 * by_sample + 0.15;
+    const double least = fmax(0.7 * fmax(overhead, 0.8 * fixed), 1 - most);
+    return (struct fixed_share){ fmin(least, fixed), fixed,
                                  fmin(1 - 0.5 * (1 - fixed), 0.99) };
 }
 

@@ -81,6 +81,16 @@ double loader_batch_mb(const struct loader *l)
     return l->batch_bytes.count ? l->batch_bytes.mean / MIB : NAN;
 }
 
+/* A loader starts every epoch with nothing prepared. Where an epoch is not much longer than
+ * what its workers keep ahead, most batches are made while the first is waited for, and
+ * steady steps, which are those behind it, do not tell what a batch costs. */
+bool loader_ahead_is_epoch(const struct loader *l)
+{
+    const double ahead = (double)l->num_workers * fmax(l->prefetch_factor, 1);
+    return l->num_workers > 0 && l->persistent_workers && l->epochs >= 2 &&
+           2 * ahead >= (double)l->batches / (double)l->epochs;
+}
+
 bool loader_is_busy(const struct loader *l)
 {
     double busy = 0, alive = 0;

@@ -20,6 +20,8 @@ double loader_usual_ns(const struct loader *loader, const struct loader_times *t
 /* Of the time to make samples: what the listed transforms take. */
 double loader_transform_share(const struct loader *loader);
 double loader_batch_mb(const struct loader *loader);
+/* Kept workers make most of an epoch's batches while its first is waited for. */
+bool loader_ahead_is_epoch(const struct loader *loader);
 /* Its workers make batches for more than half of their lives. */
 bool loader_is_busy(const struct loader *loader);
 /* What taking a batch from a worker with nothing else to do costs at most. */

@@ -285,7 +285,7 @@ const struct rule rules_host[] = {
     { "oversubscribed", "OVERSUBSCRIBED", RULES_HOST, .judge = judge_oversubscribed,
       .needs = { FACT_BUSY_THREADS, FACT_CORES },
       .shows = { FACT_RUNNABLE, FACT_THREADS, FACT_WORKERS, FACT_SLEEPS, FACT_TURNS,
-                 FACT_CPU_CORES, FACT_CPU_PRESSURE, FACT_SPIN_SHARE,
+                 FACT_CPU_CORES, FACT_WORK_CORES, FACT_CPU_PRESSURE, FACT_SPIN_SHARE,
                  FACT_FOREIGN_CORES } },
     { "gil_contention", "GIL-BOUND", RULES_HOST, .judge = judge_gil,
       .needs = { FACT_GIL_WAIT_SHARE },

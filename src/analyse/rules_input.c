@@ -315,6 +315,7 @@ const struct rule rules_input[] = {
                  FACT_SLOW_BATCH_SHARE, FACT_INPUT_SHARE } },
     { "padding_waste", "PADDING", RULES_INPUT, .judge = judge_padding,
       .needs = { FACT_PADDING_SHARE },
-      .shows = { FACT_BATCH_SIZE, FACT_FORWARD_SHARE, FACT_BACKWARD_SHARE } },
+      .shows = { FACT_BATCH_SIZE, FACT_FORWARD_SHARE, FACT_BACKWARD_SHARE,
+                 FACT_LENGTHS_GAIN } },
     { 0 },
 };

@@ -241,7 +241,7 @@ const struct rule rules_memory[] = {
     { "allocation_churn", "ALLOCATION CHURN", RULES_MEMORY, .judge = judge_churn,
       .needs = { FACT_ALLOC_SHARE },
       .shows = { FACT_FAULT_SHARE, FACT_ALLOC_MB_PER_STEP, FACT_ALLOCS_PER_STEP,
-                 FACT_TURNOVER, FACT_FAULTS_PER_STEP, FACT_STEP_MS } },
+                 FACT_TURNOVER, FACT_FAULTS_PER_STEP, FACT_WORK_CORES, FACT_STEP_MS } },
     { "memory_leak", "MEMORY LEAK", RULES_MEMORY, .judge = judge_leak,
       .needs = { FACT_GROWTH_MB },
       .shows = { FACT_LEAK_MB, FACT_LEAK_KB_PER_STEP, FACT_GROWTH_MB_PER_MIN,

@@ -15,8 +15,10 @@ static void gain_of_fewer(const struct rule_case *c, struct draft *d, double los
     const double waited = isnan(first) ? 0 : fmin(first, 1);
     const double step = fmax(fmax(-loss, FACT_OF(c, WORKERS_GAIN)), 0);
     const double saved = 1 - (1 - waited) * (1 - step);
+    /* Half as much again, but no more than half of what is left. */
+    const double much = fmin(1.5 * saved, 1 - 0.5 * (1 - saved));
     d->gain = (struct gain){ 0.5 * saved, saved,
-                             fmin(fmax(fmax(1.5 * saved, saved + 0.1), start), 0.95) };
+                             fmin(fmax(fmax(much, saved + 0.1), start), 0.95) };
 }
 
 /* What a step would lose with half of them, or with as few as are best: where taking

@@ -76,6 +76,14 @@ def test_times_are_those_the_program_clocked(truths, arguments):
         assert near(epoch["first_batch_s"], first, 0.03)
 
 
+def test_batches_of_slow_steps_are_all_weighed(tmp_path):
+    """What a step takes goes with what is in its batch: padding is judged by both."""
+    ran = run(tmp_path / "run", PYTHON, PROGS / "loader_lengths.py", "0.005")
+    loader = the_loader(ran.report())
+    assert loader["batch_bytes"]["count"] == loader["batches"] == 120
+    assert loader["bytes"] == json.loads(ran.stdout)["bytes"]
+
+
 def startup(loader):
     """The program's clock for the first wait of an epoch began before iter()."""
     return sum(e["iter_s"] for e in loader["epoch_list"])

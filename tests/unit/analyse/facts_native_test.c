@@ -121,17 +121,41 @@ static void who_calls_a_kernel_computes_nothing(void **state)
     struct facts f;
     struct hot_function list[] = {
         function("[jit]", "", 0.1),
-        function("[libdnnl.so.2.6]", "/usr/lib/libdnnl.so.2.6", 0.2),
+        function("[libdnnl.so.2.6]", "/usr/lib/libdnnl.so.2.6", 0.15),
+        function("dnnl::impl::cpu::x64::jit_avx512_core_conv_fwd_t::execute()",
+                 "/usr/lib/libtorch_cpu.so", 0.05),
         function("at::_ops::convolution::call(at::Tensor const&)",
                  "/usr/lib/libtorch_cpu.so", 0.1),
         function("convertitem", "/usr/bin/python3.11", 0.1),
         function("Sleef_finz_tanhf8_u10avx2", "/usr/lib/libsleef.so.3.5.1", 0.05),
     };
-    sampled(&f, list, 5);
+    sampled(&f, list, 6);
     assert_near(f.v[FACT_ARITHMETIC_SHARE], 0.15, 1e-9);
     /* Where it made none its own code has to compute. */
-    sampled(&f, list + 1, 4);
+    sampled(&f, list + 1, 5);
     assert_near(f.v[FACT_ARITHMETIC_SHARE], 0.25, 1e-9);
+}
+
+/* ---- Threads ---------------------------------------------------------------------------- */
+
+/* The other thread lived for 12 s, 8 of them in the loop: so did the waiting. */
+static void waits_for_the_lock_before_the_loop_are_no_steps(void **state)
+{
+    (void)state;
+    struct py_thread threads[] = {
+        { .pid = 7, .tid = 7, .wall_ns = 14e9, .gil_wait_ns = 9e9 },
+        { .pid = 7, .tid = 8, .wall_ns = 12e9 },
+        { .pid = 9, .tid = 9, .wall_ns = 100e9 }, /* a worker has a lock of its own */
+    };
+    struct py_profile p = {
+        .present = true, .main_pid = 7, .threads = threads, .thread_count = 3
+    };
+    assert_near(python_gil_wait_ns(&p, 8e9), 6e9, 1);
+    assert_near(python_gil_wait_ns(&p, 13e9), 9e9, 1);
+    p.thread_count = 1;
+    assert_near(python_gil_wait_ns(&p, 8e9), 9e9, 1);
+    p.thread_count = 0;
+    assert_true(isnan(python_gil_wait_ns(&p, 8e9)));
 }
 
 /* ---- Series -------------------------------------------------------------------------- */
@@ -290,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
         cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
         cmocka_unit_test(what_imports_allocate_is_no_steps),
+        cmocka_unit_test(waits_for_the_lock_before_the_loop_are_no_steps),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),
         cmocka_unit_test(a_slope_through_swings_is_no_growth),
     };

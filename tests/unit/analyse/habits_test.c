@@ -178,6 +178,8 @@ static void arithmetic_is_less_than_all_kernels(void **state)
     f.v[FACT_ARITHMETIC_SHARE] = 0.05;
     f.v[FACT_STEP_MS] = 1;
     assert_near(habits_fixed_share(&f).mid, 0.95, 1e-9);
+    /* Known that well the range is narrower, on both sides of it. */
+    assert_near(habits_fixed_share(&f).low, 1 - 3 * 0.05 - 0.15, 1e-9);
     f.v[FACT_POSITIONS] = 6;
     assert_near(habits_fixed_share(&f).mid, 1 - 1.6 * 0.05, 1e-9);
 }

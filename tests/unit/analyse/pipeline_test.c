@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "analyse/facts.h"
 #include "analyse/whatif.h"
 
 /* Eight kept workers on two cores, three epochs of twelve batches: 36 ms to make one, of
@@ -67,6 +68,34 @@ static void short_epochs_are_paid_by_their_first_step(void **state)
     training_free(&t);
 }
 
+/* 72 ms until the first batch of an epoch: 11 of them are that batch, 2.2 its way, and the
+ * others what eleven more cost. */
+static void of_a_short_epochs_start_only_its_first_batch_is_lost(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct facts f;
+    struct loader l = eight_kept();
+    struct loader_epoch epochs[3];
+    for (int i = 0; i < 3; i++)
+        epochs[i] = (struct loader_epoch){ .first_batch_s = 0.073, .batches = 12 };
+    l.epoch_list = epochs;
+    l.epoch_count = 3;
+    open_run(&t);
+    t.report->account.wall_ns = 1e9;
+    t.report->account.startup_ns = t.report->account.end_ns = 0;
+    t.report->loaders.list = &l;
+    t.report->loaders.count = 1;
+    assert_int_equal(facts_read(t.report, &f), 0);
+    assert_near(f.v[FACT_EPOCH_SHARE], 2 * (0.011 + 0.0022), 1e-6);
+    assert_near(f.v[FACT_WORKER_START_S], 0.072 + 2 * (0.011 + 0.0022), 1e-6);
+    l.batches = 3 * 33; /* long ones: all of it */
+    assert_int_equal(facts_read(t.report, &f), 0);
+    assert_near(f.v[FACT_EPOCH_SHARE], 1.5 * 2 * 0.072, 1e-6);
+    t.report->loaders.count = 0;
+    training_free(&t);
+}
+
 static void who_computes_a_third_waits_for_cores_and_not_for_data(void **state)
 {
     (void)state;
@@ -85,12 +114,14 @@ static void who_computes_a_third_waits_for_cores_and_not_for_data(void **state)
     };
     l.workers = &w;
     l.worker_count = 1;
-    t.report->monitors.series = series;
-    t.report->monitors.series_count = 2;
+    struct report_monitors *m = &t.report->monitors;
+    const struct report_monitors none = *m;
+    m->series = series;
+    m->series_count = 2;
     assert_near(pipeline_with(&t, &l).make_ns, 1.05 * 10e6, 1);
     series[1].avg = 25; /* not long enough: it waited for something else */
     assert_near(pipeline_with(&t, &l).make_ns, 36e6, 1);
-    t.report->monitors.series_count = 0;
+    *m = none;
     training_free(&t);
 }
 
@@ -111,6 +142,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(short_epochs_are_paid_by_their_first_step,
                                         fake_setup, fake_teardown),
+        cmocka_unit_test_setup_teardown(
+            of_a_short_epochs_start_only_its_first_batch_is_lost, fake_setup,
+            fake_teardown),
         cmocka_unit_test_setup_teardown(
             who_computes_a_third_waits_for_cores_and_not_for_data, fake_setup,
             fake_teardown),

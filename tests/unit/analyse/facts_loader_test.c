@@ -1,0 +1,92 @@
+/* Facts about slow samples and the batches they are in. */
+#include "fake_training.h"
+
+#include <math.h>
+
+#include "analyse/facts.h"
+
+static void add(struct distribution *d, uint64_t count, double ns)
+{
+    distribution_add(d, count, ns, 0, ns, ns);
+    assert_int_equal(distribution_add_bucket(d, ns, count), 0);
+}
+
+/* One sample of ten takes 40 ms of CPU time, the others 4: every batch of ten has one. On a
+ * busy machine one batch in ten takes three times as long by the clock. */
+static void fill(struct loader *l)
+{
+    *l = (struct loader){ .file = "", .dataset = "", .objects = "" };
+    l->batch_size = 10;
+    add(&l->sample.d, 900, 4e6);
+    add(&l->sample.d, 100, 41e6);
+    add(&l->sample_cpu.d, 900, 4e6);
+    add(&l->sample_cpu.d, 100, 40e6);
+    add(&l->make_cpu.d, 100, 76e6);
+    add(&l->make.d, 90, 80e6);
+    add(&l->make.d, 10, 240e6);
+    distribution_settle(&l->sample.d);
+    distribution_settle(&l->sample_cpu.d);
+    distribution_settle(&l->make_cpu.d);
+    distribution_settle(&l->make.d);
+}
+
+static void release(struct loader *l)
+{
+    distribution_release(&l->sample.d);
+    distribution_release(&l->sample_cpu.d);
+    distribution_release(&l->make_cpu.d);
+    distribution_release(&l->make.d);
+}
+
+static void read_with(struct training *t, struct loader *l, struct facts *ret_facts)
+{
+    t->report->loaders.list = l;
+    t->report->loaders.count = 1;
+    assert_int_equal(facts_read(t->report, ret_facts), 0);
+    t->report->loaders.count = 0;
+}
+
+static void batches_are_slow_by_the_clock_that_samples_are_slow_by(void **state)
+{
+    (void)state;
+    char json[2048];
+    struct training t = { 0 };
+    struct loader l;
+    struct facts f;
+    struct report_monitors *m;
+    (void)snprintf(json, sizeof json, training_json, "0", "null", "ok");
+    training_traces(&t);
+    training_open(&t, json);
+    fill(&l);
+    /* Nobody waits for a core: the clock's tail is the heavier one. */
+    read_with(&t, &l, &f);
+    assert_true(f.v[FACT_SLOW_SAMPLE_SHARE] > 0.2);
+    assert_near(f.v[FACT_SLOW_BATCH_SHARE], 10 * 80.0 / (90 * 80 + 10 * 240), 0.02);
+    /* Half of the time it could have run and did not: CPU time tells of samples, and of
+     * batches. */
+    m = &t.report->monitors;
+    const struct report_monitors none = *m;
+    struct report_series series[] = {
+        { .metric = "cpu", .subject = "7", .avg = 50 },
+        { .metric = "run_delay", .subject = "7", .avg = 50 },
+    };
+    l.pid = 7;
+    m->series = series;
+    m->series_count = 2;
+    read_with(&t, &l, &f);
+    assert_true(f.v[FACT_SLOW_SAMPLE_SHARE] > 0.2);
+    assert_near(f.v[FACT_SLOW_BATCH_SHARE], 0, 1e-6);
+    *m = none;
+    release(&l);
+    training_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            batches_are_slow_by_the_clock_that_samples_are_slow_by, fake_setup,
+            fake_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
