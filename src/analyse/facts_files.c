@@ -68,11 +68,18 @@ static bool is_log(const struct io_path *p, double steps)
            (double)w->bytes < 65536.0 * (double)w->calls;
 }
 
-static void add_writes(struct data_sums *s, const struct io_path *p, double steps)
+/* Where a log may go. Pipes are not told from each other: beside a loader's workers they
+ * are its queues, and what all workers wait there is no time of the main thread. */
+static bool is_sink(const struct io_path *p, bool queues)
 {
-    const bool sink = p->io_class == IO_CLASS_FILE || p->io_class == IO_CLASS_PIPE ||
-                      p->io_class == IO_CLASS_TTY;
-    if (!sink || !is_log(p, steps))
+    return p->io_class == IO_CLASS_FILE || p->io_class == IO_CLASS_TTY ||
+           (p->io_class == IO_CLASS_PIPE && !queues);
+}
+
+static void add_writes(struct data_sums *s, const struct io_path *p,
+                       const struct report *r, bool queues)
+{
+    if (!is_sink(p, queues) || !is_log(p, (double)r->account.steps))
         return;
     s->log_ns += written_ns(p);
     if (written_ns(p) > s->most_log_ns) {
@@ -235,8 +242,9 @@ void facts_of_files(struct report *r, struct facts *f)
     if (!io->captured)
         return;
     size_t files = 0;
+    const bool queues = f->v[FACT_WORKERS] > 0;
     for (size_t i = 0; i < io->path_count; i++) {
-        add_writes(&s, &io->paths[i], (double)r->account.steps);
+        add_writes(&s, &io->paths[i], r, queues);
         if (is_data(&io->paths[i])) {
             add_path(&s, &io->paths[i]);
             files += io->paths[i].side[0].calls > 0;

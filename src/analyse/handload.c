@@ -1,5 +1,5 @@
-/* handload.c: see handload.h. Three walks over the stacks: where the loop is, who reads,
- * whose time it is. */
+/* handload.c: see handload.h. Walks over the stacks: where the loop is, who reads, who is
+ * at it longest, whose time it is. */
 #include "analyse/handload.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "base/strmap.h"
 
 enum { CHAIN_MOST = 64, FUNCTIONS_MOST = 65536 };
+enum { FILES_A_STEP = 4 }; /* a batch of them, no note that a step takes */
 
 /* Libraries that read for their callers, by a part of their files' names. */
 static const char *const readers[] = {
@@ -68,9 +69,17 @@ struct walk {
     bool has_loop;
     struct handload *out;
     double top_ns;
+    struct strmap times; /* "file:first line" → wall time outside of training */
+    double outside_ns, longest_ns; /* of all functions, of `longest` */
+    uint64_t longest;              /* its id; 0: none */
 };
 
-enum { TRAINS = 1, READS = 2, FUNCTION_ID = 2 }; /* bits; the id is above them */
+enum {
+    TRAINS = 1,
+    READS = 2,
+    READS_IN_LOOP = 4,
+    FUNCTION_ID = 3
+}; /* bits, then the id */
 
 static bool begins(const char *text, const char *with)
 {
@@ -149,19 +158,27 @@ static bool is_main(const struct walk *w, const struct pystack *s)
 
 /* ---- Functions -------------------------------------------------------------------------- */
 
-/* The entry of a function of the program's own; NULL for want of memory or room. */
-static struct strmap_entry *function_at(struct walk *w, const struct pystack_place *p)
+/* The entry for a file and one of its lines; NULL for want of memory or room. */
+static struct strmap_entry *entry_at(struct strmap *map, const char *file,
+                                     uint32_t line, bool *ret_added)
 {
     struct buf name = BUF_INIT;
-    bool added = false;
-    buf_printf(&name, "%s:%u", p->file, p->first_line);
-    struct strmap_entry *e = name.error || w->functions.count > FUNCTIONS_MOST
+    buf_printf(&name, "%s:%u", file, line);
+    *ret_added = false;
+    struct strmap_entry *e = name.error || map->count > FUNCTIONS_MOST
                                  ? NULL
-                                 : strmap_enter(&w->functions, name.data, name.len,
-                                                &added);
+                                 : strmap_enter(map, name.data, name.len, ret_added);
+    buf_release(&name);
+    return e;
+}
+
+/* A function of the program's own. */
+static struct strmap_entry *function_at(struct walk *w, const struct pystack_place *p)
+{
+    bool added;
+    struct strmap_entry *e = entry_at(&w->functions, p->file, p->first_line, &added);
     if (e && added)
         e->value = (uint64_t)w->functions.count << FUNCTION_ID;
-    buf_release(&name);
     return e;
 }
 
@@ -228,8 +245,66 @@ static int find_readers(void *arg, const struct pystack *s)
                                       ? function_at(w, &s->places[k.own])
                                       : NULL;
     if (reader)
-        reader->value |= READS;
+        reader->value |= in_loop(w, s) ? READS | READS_IN_LOOP : READS;
     return 0;
+}
+
+/* Some function of the loop is known to read, and does not train as well. */
+static bool has_reader(const struct walk *w)
+{
+    for (size_t i = 0; i < w->functions.count; i++) {
+        const uint64_t bits = w->functions.entries[i].value;
+        if ((bits & READS_IN_LOOP) && !(bits & TRAINS))
+            return true;
+    }
+    return false;
+}
+
+/* Adds to what is known of a place; the sum, 0 for want of memory. */
+static uint64_t add_time(struct strmap *times, const char *file, uint32_t line,
+                         uint64_t ns)
+{
+    bool added;
+    struct strmap_entry *e = entry_at(times, file, line, &added);
+    return e ? e->value = (added ? 0 : e->value) + ns : 0;
+}
+
+/* Who is at it longest, of those that never train. */
+static int find_longest(void *arg, const struct pystack *s)
+{
+    struct walk *w = arg;
+    const struct kind k = is_main(w, s) ? kind_of(s) : (struct kind){ .other = true };
+    if (k.other || k.trains || k.models || k.own == s->depth || !in_loop(w, s))
+        return 0;
+    const struct pystack_place *p = &s->places[k.own];
+    const struct strmap_entry *e = function_at(w, p);
+    w->outside_ns += (double)s->wall_ns;
+    if (!e || (e->value & TRAINS))
+        return 0;
+    const double ns = (double)add_time(&w->times, p->file, p->first_line, s->wall_ns);
+    if (ns > w->longest_ns) {
+        w->longest_ns = ns;
+        w->longest = e->value >> FUNCTION_ID;
+    }
+    return 0;
+}
+
+/* Each step opens several files, and no frame tells who does. A program that reads back
+ * what it has written (rollouts, spilled work) may do anything else meanwhile. */
+static bool is_unknown_reader(const struct walk *w)
+{
+    const struct report *r = w->r;
+    const struct io_hand *h = &r->io.hand;
+    return !has_reader(w) && h->known && r->account.known &&
+           h->opens >= FILES_A_STEP * r->account.steps &&
+           r->io.total[1].bytes < h->read_bytes / 2;
+}
+
+static bool is_reading(const struct walk *w, const struct strmap_entry *function)
+{
+    const bool taken_for = w->longest_ns > 0 && w->longest_ns >= 0.5 * w->outside_ns &&
+                           function->value >> FUNCTION_ID == w->longest;
+    return (function->value & READS) || taken_for;
 }
 
 /* A function that reads and does not train is on the stack. */
@@ -239,7 +314,7 @@ static bool has_loader(struct walk *w, const struct pystack *s)
         const struct strmap_entry *e = pylines_is_library(s->places[i].file)
                                            ? NULL
                                            : function_at(w, &s->places[i]);
-        if (e && (e->value & READS) && !(e->value & TRAINS))
+        if (e && is_reading(w, e) && !(e->value & TRAINS))
             return true;
     }
     return false;
@@ -253,19 +328,10 @@ static const char *kept(struct walk *w, const char *text)
 
 static void count_line(struct walk *w, const struct pystack_place *p, uint64_t ns)
 {
-    struct buf name = BUF_INIT;
-    buf_printf(&name, "%s:%u", p->file, p->line);
-    bool added = false;
-    struct strmap_entry *e = name.error
-                                 ? NULL
-                                 : strmap_enter(&w->lines, name.data, name.len, &added);
-    buf_release(&name);
-    if (!e)
+    const uint64_t sum_ns = add_time(&w->lines, p->file, p->line, ns);
+    if ((double)sum_ns <= w->top_ns)
         return;
-    e->value = (added ? 0 : e->value) + ns;
-    if ((double)e->value <= w->top_ns)
-        return;
-    w->top_ns = (double)e->value;
+    w->top_ns = (double)sum_ns;
     if (w->out->line == p->line && strcmp(w->out->file, p->file) == 0)
         return;
     w->out->file = kept(w, p->file);
@@ -291,22 +357,23 @@ int handload_read(struct report *r, struct handload *ret_load)
 {
     struct handload load = { .file = "", .function = "" };
     struct walk w = { .r = r, .out = &load };
-    int (*const walks[])(void *, const struct pystack *) = { find_loop, find_readers,
-                                                             count_time };
-    int rc = 0;
+    const char *dir = r->run->dir;
     *ret_load = load;
     if (!r->python.present)
         return 0;
-    for (size_t i = 0; rc == 0 && i < sizeof walks / sizeof *walks; i++) {
-        rc = pystacks_walk(r->run->dir, walks[i], &w);
-        if (!w.has_loop)
-            break;
-    }
+    int rc = pystacks_walk(dir, find_loop, &w);
+    if (rc == 0 && w.has_loop)
+        rc = pystacks_walk(dir, find_readers, &w);
+    if (rc == 0 && w.has_loop && is_unknown_reader(&w))
+        rc = pystacks_walk(dir, find_longest, &w);
+    if (rc == 0 && w.has_loop)
+        rc = pystacks_walk(dir, count_time, &w);
     if (rc == 0 && w.has_loop) {
         load.known = true;
         *ret_load = load;
     }
     strmap_release(&w.functions);
     strmap_release(&w.lines);
+    strmap_release(&w.times);
     return rc == -ENOMEM ? rc : 0;
 }

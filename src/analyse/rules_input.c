@@ -107,11 +107,15 @@ static double spare_cores(const struct rule_case *c)
 
 /* Settings are a number to change, a transform is a program to write: they come first
  * where they bring half of what is lost; and where nobody has tried workers, cores have
- * no work of the run and some would help, whatever is left then. */
+ * no work of the run and some would help, whatever is left then. A loop that reads its
+ * files itself has not tried either. */
 static bool settings_first(const struct rule_case *c, double part)
 {
     const double gain = FACT_OF(c, WORKERS_GAIN);
-    const bool untried = FACT_OF(c, WORKERS) == 0 && spare_cores(c) >= c->t->free_cores;
+    const bool spare = spare_cores(c) >= c->t->free_cores;
+    const bool untried = FACT_OF(c, WORKERS) == 0 && spare;
+    if (!fact_known(c->f, FACT_WORKERS))
+        return spare && FACT_OF(c, OPENS_PER_STEP) > 0;
     return gain >= c->t->workers_help && (gain >= 0.5 * part || untried);
 }
 

@@ -324,6 +324,33 @@ static void what_imports_read_is_no_data(void **state)
     training_free(&t);
 }
 
+/* Of all pipes of a run together; beside workers they are queues, not logs. */
+static void pipes_of_workers_are_no_logs(void **state)
+{
+    (void)state;
+    struct training t = { 0 };
+    struct facts f;
+    struct io_path pipes = { .path = "(pipes)", .io_class = IO_CLASS_PIPE };
+    pipes.side[1].calls = 100000;
+    pipes.side[1].bytes = 1000000;
+    pipes.side[1].ns = 1e9;
+    open_run(&t);
+    t.report->io.captured = true;
+    t.report->io.paths = &pipes;
+    t.report->io.path_count = 1;
+    assert_int_equal(facts_read(t.report, &f), 0);
+    assert_true(f.v[FACT_SYNC_IO_SHARE] > 0);
+    struct loader l = {
+        .file = "", .dataset = "", .objects = "", .training = true, .num_workers = 2
+    };
+    f = with_loader(&t, &l);
+    assert_near(f.v[FACT_WORKERS], 2, 0);
+    assert_near(f.v[FACT_SYNC_IO_SHARE], 0, 0);
+    t.report->io.paths = NULL;
+    t.report->io.path_count = 0;
+    training_free(&t);
+}
+
 static void calls_in_steps_are_input_where_there_is_no_loader(void **state)
 {
     (void)state;
@@ -451,6 +478,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_are_the_batch_where_no_loader_trains,
                                         fake_setup, fake_teardown),
         cmocka_unit_test_setup_teardown(padding_is_what_is_not_filled, fake_setup,
+                                        fake_teardown),
+        cmocka_unit_test_setup_teardown(pipes_of_workers_are_no_logs, fake_setup,
                                         fake_teardown),
         cmocka_unit_test_setup_teardown(what_imports_read_is_no_data, fake_setup,
                                         fake_teardown),

@@ -166,6 +166,56 @@ static void what_is_not_the_loops_reading_is_not_counted(void **state)
     assert_near(read_all().wall_ns, 10e6, 1);
 }
 
+/* open() and read() are in no library's frames: calls for files tell that there are
+ * some, and the time outside of training whose they are. */
+static void who_opens_files_in_every_step_is_who_is_at_it_longest(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(60, 60, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "draw", OWN, 420 });
+    STACK(30, 30, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "count", OWN, 510 });
+    STACK(10, 10, { "main", OWN, 110 }, { "learn", OWN, 205 },
+          { "__lt__", PATHS, 110 });
+    report.account = (struct step_account){ .known = true, .steps = 50 };
+    report.io.hand = (struct io_hand){ .known = true, .opens = 200, .read_bytes = 900 };
+    const struct handload load = read_all();
+    assert_near(load.wall_ns, 70e6, 1); /* and the loop's own call that reads */
+    assert_string_equal(load.function, "draw");
+}
+
+static void a_file_or_two_in_a_step_do_not_tell_whose_time_it_is(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(60, 60, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "draw", OWN, 420 });
+    report.account = (struct step_account){ .known = true, .steps = 50 };
+    report.io.hand = (struct io_hand){ .known = true, .opens = 199, .read_bytes = 900 };
+    assert_near(read_all().wall_ns, 0, 1);
+}
+
+static void who_reads_back_what_it_wrote_may_do_anything_meanwhile(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(60, 60, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "roll", OWN, 420 });
+    report.account = (struct step_account){ .known = true, .steps = 50 };
+    report.io.hand = (struct io_hand){ .known = true, .opens = 500, .read_bytes = 900 };
+    report.io.total[1].bytes = 450;
+    assert_near(read_all().wall_ns, 0, 1);
+}
+
+static void nobody_is_taken_for_the_reader_with_less_than_half_of_the_time(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(49, 49, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "draw", OWN, 420 });
+    STACK(48, 48, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "count", OWN, 510 });
+    STACK(3, 3, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "note", OWN, 610 });
+    report.account = (struct step_account){ .known = true, .steps = 50 };
+    report.io.hand = (struct io_hand){ .known = true, .opens = 500, .read_bytes = 900 };
+    assert_near(read_all().wall_ns, 0, 1);
+}
+
 static void a_program_that_does_not_train_is_not_known(void **state)
 {
     (void)state;
@@ -185,6 +235,10 @@ int main(void)
         TEST(all_of_a_function_that_reads_and_does_not_train_is_loading),
         TEST(of_a_loop_that_is_one_function_only_the_calls_that_read_are),
         TEST(what_is_not_the_loops_reading_is_not_counted),
+        TEST(who_opens_files_in_every_step_is_who_is_at_it_longest),
+        TEST(a_file_or_two_in_a_step_do_not_tell_whose_time_it_is),
+        TEST(who_reads_back_what_it_wrote_may_do_anything_meanwhile),
+        TEST(nobody_is_taken_for_the_reader_with_less_than_half_of_the_time),
         TEST(a_program_that_does_not_train_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

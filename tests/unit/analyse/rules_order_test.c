@@ -49,6 +49,22 @@ static void workers_nobody_has_tried_come_before_a_rewrite(void **state)
     trial_release(&c);
 }
 
+/* Twenty files a step are opened, unpacked and only then trained on. */
+static void reading_ahead_comes_before_a_rewrite_where_the_loop_reads_itself(
+    void **state)
+{
+    (void)state;
+    struct trial c = TRIAL(
+        { FACT_INPUT_SHARE, 0.72 }, { FACT_TRANSFORM_OF_SAMPLE, 0.98 },
+        { FACT_SAMPLE_CPU_SHARE, 1 }, { FACT_STEP_MS, 50 }, { FACT_OPENS_PER_STEP, 20 },
+        { FACT_CORES, 2 }, { FACT_FREE_CORES, 0.9 });
+    assert_string_equal(first(&c), "data_loading_bound");
+    assert_non_null(judged(&c, "preprocessing_bound"));
+    c.f.v[FACT_FREE_CORES] = 0.4; /* nobody could do it meanwhile */
+    assert_string_equal(first(&c), "preprocessing_bound");
+    trial_release(&c);
+}
+
 static void workers_that_are_there_must_bring_half_of_it(void **state)
 {
     (void)state;
@@ -209,6 +225,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(workers_nobody_has_tried_come_before_a_rewrite),
+        cmocka_unit_test(
+            reading_ahead_comes_before_a_rewrite_where_the_loop_reads_itself),
         cmocka_unit_test(workers_that_are_there_must_bring_half_of_it),
         cmocka_unit_test(few_long_waits_are_waits_too),
         cmocka_unit_test(samples_that_take_what_any_takes_are_no_transform),
