@@ -1,6 +1,7 @@
 # truth: evaluation_heavy
 # about: after every policy update the greedy policy is tried on 40 fresh loads for full episodes, which takes more time than collecting experience and learning
 # cure: --trial-every 20
+# gain: run
 # whatif: evaluation=20
 # needs: torch
 """Teaches a crane to carry a load without swinging: advantage actor critic, many simulated cranes side by side."""

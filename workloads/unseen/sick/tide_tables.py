@@ -1,6 +1,7 @@
 # truth: evaluation_heavy
 # about: the whole validation season is forecast again after every 5 training steps, which takes longer than the training itself
 # cure: --check-every 50
+# gain: run
 # whatif: evaluation=10
 # needs: torch
 """Forecasts the water level of a harbour six hours ahead from the last two days, with a GRU."""
