@@ -96,20 +96,22 @@ static const char step_1[] =
     " IN ('Infinity', 'inf') THEN 9e999"                                               \
     " WHEN " value " IN ('-Infinity', '-inf') THEN -9e999 END"
 
+/* clang-format off */
 static const char step_2[] =
     "DROP VIEW IF EXISTS metrics;"
-    "CREATE VIEW metrics AS SELECT runs.id AS run, j.key, " METRIC_NUMBER(
-        "j.type",
-        "j.value") " AS value, j.type FROM runs, json_each(runs.metrics) AS j;"
-                   "DROP VIEW IF EXISTS experiments;"
-                   "CREATE VIEW experiments AS SELECT id AS experiment_id, kind, name, command,"
-                   "  strftime('%Y-%m-%dT%H:%M:%fZ', started_ns / 1e9, 'unixepoch') AS started,"
-                   "  exit_code, duration_s AS duration, memory_peak_mb, memory_avg_mb,"
-                   "  gpu_memory_peak_mb, gpu_percent_peak, gpu_percent_avg, cpu_percent_avg,"
-                   "  energy_j, step_ms, samples_per_s, data_loading_s, model_creation_s, training_s, " METRIC_NUMBER(
-                       "json_type(metrics, '$.accuracy')",
-                       "json_extract(metrics, '$.accuracy')") " AS accuracy, efficiency, accuracy_per_s,"
-                                                              "  params AS parameters, metrics, tags FROM runs;";
+    "CREATE VIEW metrics AS SELECT runs.id AS run, j.key, "
+    METRIC_NUMBER("j.type", "j.value") " AS value, j.type"
+    "  FROM runs, json_each(runs.metrics) AS j;"
+    "DROP VIEW IF EXISTS experiments;"
+    "CREATE VIEW experiments AS SELECT id AS experiment_id, kind, name, command,"
+    "  strftime('%Y-%m-%dT%H:%M:%fZ', started_ns / 1e9, 'unixepoch') AS started,"
+    "  exit_code, duration_s AS duration, memory_peak_mb, memory_avg_mb,"
+    "  gpu_memory_peak_mb, gpu_percent_peak, gpu_percent_avg, cpu_percent_avg,"
+    "  energy_j, step_ms, samples_per_s, data_loading_s, model_creation_s, training_s, "
+    METRIC_NUMBER("json_type(metrics, '$.accuracy')", "json_extract(metrics, '$.accuracy')")
+    " AS accuracy, efficiency, accuracy_per_s,"
+    "  params AS parameters, metrics, tags FROM runs;";
+/* clang-format on */
 
 static const char *const steps[STORE_SCHEMA] = { step_0, step_1, step_2 };
 

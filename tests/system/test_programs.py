@@ -221,7 +221,8 @@ def read_terminal(command, env, keys=b""):
 @pytest.mark.parametrize("text, keys", [
     ("stty size; test -t 0 && test -t 1 && test -t 2 && echo tty; exit 4", b""),
     ("echo ready; read x; echo got $x; exit 5", b"hello\n"),
-    ("trap 'echo int; exit 6' INT; echo ready; read x", b"\x03"),
+    # noflsh: at an interrupt a terminal throws away what nobody has read yet
+    ("stty noflsh; trap 'echo int; exit 6' INT; echo ready; read x", b"\x03"),
     ("stty -echo; echo ready; read x; stty echo; echo secret $x", b"pass\n"),
 ])
 def test_on_a_terminal(tmp_path, text, keys):
