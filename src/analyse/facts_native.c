@@ -212,9 +212,9 @@ static double arithmetic_share(const struct report *r, const struct shares *s)
 }
 
 /* Samples are of the whole run. What is outside of the loop may be a percent of it and a
- * quarter of what is left of one that mostly waits. The
- * interpreter, the dispatcher and the allocator are one thread's in the loop too; kernels
- * are cut into pieces for all threads. */
+ * quarter of what is left of one that mostly waits. The interpreter, the dispatcher and
+ * the allocator are one thread's in the loop too; kernels are cut into pieces for all
+ * threads. */
 static void set_work(const struct report *r, const struct shares *s, struct facts *f)
 {
     const struct hot_functions *h = &r->hot;

@@ -2,6 +2,12 @@
  * batches lie. */
 #include "analyse/rules.h"
 
+/* From the first step to the last; of a program without steps all of its run. */
+static double loop_s(const struct rule_case *c)
+{
+    return FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
+}
+
 /* ---- too_many_workers ------------------------------------------------------------------------ */
 
 /* What the first step waits for the start of those that go, most of the start being over
@@ -9,8 +15,7 @@
 static void gain_of_fewer(const struct rule_case *c, struct draft *d, double loss,
                           double start)
 {
-    const double loop = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
-    const double first = FACT_OF(c, FIRST_WAIT_S) / loop *
+    const double first = FACT_OF(c, FIRST_WAIT_S) / loop_s(c) *
                          (1 - FACT_OF(c, WORKERS_BEST) / FACT_OF(c, WORKERS));
     const double waited = isnan(first) ? 0 : fmin(first, 1);
     const double step = fmax(fmax(-loss, FACT_OF(c, WORKERS_GAIN)), 0);
@@ -46,9 +51,8 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     const double loss = loss_with_fewer(c);
     /* Starting them again in every epoch is not a matter of how many they are. */
     const double again = FACT_OF(c, EPOCH_SHARE);
-    const double of = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
     const double start = FACT_OF(c, WORKER_START_S) /
-                             (FACT_OF(c, WORKER_START_S) + of) -
+                             (FACT_OF(c, WORKER_START_S) + loop_s(c)) -
                          (isnan(again) ? 0 : again);
     const double memory = FACT_OF(c, WORKER_PRIVATE_MB) / FACT_OF(c, MEMORY_LIMIT_MB);
     const double best = FACT_OF(c, WORKERS_BEST);
@@ -93,8 +97,7 @@ static double first_batch_ms(const struct rule_case *c)
 static void gain_of_kept_workers(const struct rule_case *c, struct draft *d,
                                  double share)
 {
-    const double loop = FACT_OF(c, LOOP_S) > 0 ? FACT_OF(c, LOOP_S) : FACT_OF(c, RUN_S);
-    const double batch = first_batch_ms(c) * (FACT_OF(c, EPOCHS) - 1) / 1e3 / loop;
+    const double batch = first_batch_ms(c) * (FACT_OF(c, EPOCHS) - 1) / 1e3 / loop_s(c);
     const double mid = fmax(share - (batch > 0 ? batch : 0), 0.85 * share);
     d->gain = (struct gain){ 0.7 * share, mid, fmin(1.1 * share, 0.98) };
 }

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/copies.h"
@@ -72,6 +73,13 @@ void inside_unlock(uint32_t *lock)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     inside_busy = 0;
     (void)pthread_setcancelstate(before, NULL);
+}
+
+uint64_t inside_now_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 /* ---- Memory that children find zeroed --------------------------------------------- */

@@ -196,13 +196,6 @@ static uint64_t pause_ms(const struct inside_modules *m)
     return m->looks < 100 ? m->looks * 10 : 1000;
 }
 
-uint64_t inside_now_ms(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 void inside_modules(struct inside_modules *m, const uint64_t *frames, unsigned count)
 {
     unsigned i = 0;

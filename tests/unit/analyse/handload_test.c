@@ -176,6 +176,7 @@ static void who_opens_files_in_every_step_is_who_is_at_it_longest(void **state)
     STACK(30, 30, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "count", OWN, 510 });
     STACK(10, 10, { "main", OWN, 110 }, { "learn", OWN, 205 },
           { "__lt__", PATHS, 110 });
+    STACK(90, 90, { "main", OWN, 105 }, { "make", OWN, 710 }, { "load", NUMPY, 110 });
     report.account = (struct step_account){ .known = true, .steps = 50 };
     report.io.hand = (struct io_hand){ .known = true, .opens = 200, .read_bytes = 900 };
     const struct handload load = read_all();
