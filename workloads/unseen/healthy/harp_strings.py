@@ -86,7 +86,7 @@ def main():
         model = Listener()
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
         begin, steps = time.perf_counter(), 0
-        for epoch in range(4):
+        for epoch in range(6):
             model.train()
             for spectrum, strings in train:
                 loss = nn.functional.binary_cross_entropy_with_logits(model(spectrum), strings)

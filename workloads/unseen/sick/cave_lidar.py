@@ -3,7 +3,7 @@
 # about: the surface normals of every scan are found point by point in Python (a sort and an eigen-decomposition for each point); both workers keep both cores busy with it and the small network waits, so only a cheaper transform helps
 # also: data_loading_bound
 # cure: --normals batched
-# whatif: transform=1
+# whatif: transform=4
 # needs: torch numpy
 """Rock, water, dripstone or clay? Patches of a cave survey, classified from points and normals."""
 import argparse
@@ -90,7 +90,7 @@ class PointNet(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--normals", choices=("single", "batched"), default="single")
-    parser.add_argument("--patches", type=int, default=960)
+    parser.add_argument("--patches", type=int, default=1440)
     parser.add_argument("--time-transform", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(3)

@@ -95,7 +95,7 @@ def train(steps):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--chart", choices=("thread", "process"), default="thread")
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=80)
     args = parser.parse_args()
     torch.set_num_threads(1)  # the other core is the chart's
     lines = recorded_messages(4000)

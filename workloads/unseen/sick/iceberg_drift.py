@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # truth: memory_leak
-# about: the turned and smoothed fields of current are kept in a cache without a limit whose key holds the random angle, so no entry is ever used twice and about 2 MB stay behind in every step; cured, the cache holds 64 entries
+# about: the turned and smoothed fields of current are kept in a cache without a limit whose key holds the random angle, so no entry is ever used twice and about 1.6 MB stay behind in every step; cured, the cache holds 64 entries
 # cure: --remember 64
 # gain: none
 # needs: torch
@@ -20,9 +20,11 @@ SIZE = 72
 
 
 def ocean(count):
+    """The liveliest of many fields."""
     torch.manual_seed(30)
-    rough = torch.randn(count, 2, 9, 9)
-    return F.interpolate(rough, size=(SIZE, SIZE), mode="bicubic", align_corners=False)
+    rough = torch.randn(700, 2, 9, 9)
+    fields = F.interpolate(rough, size=(SIZE, SIZE), mode="bicubic", align_corners=False)
+    return fields[fields.square().mean((1, 2, 3)).topk(count).indices]
 
 
 class Charts:
@@ -55,15 +57,15 @@ def block(inside, outside):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--remember", type=int, default=None)
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=130)
     args = parser.parse_args()
     charts = Charts(ocean(150), args.remember)
     rng = random.Random(6)
-    model = nn.Sequential(block(2, 24), block(24, 48), block(48, 96), nn.Flatten(), nn.Linear(96 * 81, 2))
+    model = nn.Sequential(block(2, 32), block(32, 64), block(64, 128), nn.Flatten(), nn.Linear(128 * 81, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     begin, total = time.perf_counter(), 0.0
     for _ in range(args.steps):
-        seen = charts.batch(rng, 48)
+        seen = charts.batch(rng, 40)
         loss = F.l1_loss(model(seen), drift(seen))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

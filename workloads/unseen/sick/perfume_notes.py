@@ -2,7 +2,7 @@
 # truth: optimizer_bound
 # about: the second-order optimizer takes the inverse fourth roots of its preconditioners anew (an eigen-decomposition of two matrices for each layer) in every step, though they hardly change between steps; cured, it does so every 25 steps
 # cure: --roots-every 25
-# whatif: optimizer=1
+# whatif: optimizer=4.5
 # needs: torch
 """Odour notes (citrus, resin, musk ...) from chromatograms of perfumes, learnt with Shampoo."""
 import argparse
@@ -78,7 +78,7 @@ class Nose:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--roots-every", type=int, default=1)
-    parser.add_argument("--epochs", type=int, default=14)
+    parser.add_argument("--epochs", type=int, default=16)
     args = parser.parse_args()
     nose = Nose(args.roots_every)
     steps, begin = 0, time.perf_counter()
