@@ -27,8 +27,8 @@ class Districts(nn.Module):
     def __init__(self):
         super().__init__()
         self.table = nn.EmbeddingBag(BUCKETS, WIDTH, mode="mean", sparse=True)
-        self.head = nn.Sequential(nn.Linear(WIDTH, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(),
-                                  nn.Linear(256, DISTRICTS))
+        self.head = nn.Sequential(nn.Linear(WIDTH, 160), nn.ReLU(), nn.Linear(160, 160), nn.ReLU(),
+                                  nn.Linear(160, DISTRICTS))
 
     def forward(self, groups):
         return self.head(self.table(groups))
@@ -105,7 +105,7 @@ def main():
         trainer = Trainer(Districts(), [KeepCheckpoints(folder, args.keep_every), Progress(100)])
         addresses = Addresses(60000, 2)
         begin = time.perf_counter()
-        trainer.fit(addresses.batches(384, args.steps))
+        trainer.fit(addresses.batches(256, args.steps))
         took = time.perf_counter() - begin
         print("%.2f ms a step" % (took / args.steps * 1e3))
     finally:

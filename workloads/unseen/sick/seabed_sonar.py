@@ -1,6 +1,6 @@
 # truth: data_loading_bound
 # about: every window of the side-scan sonar is unpacked, slant-corrected and despeckled by numpy in the training process itself, while the second core idles; workers of the loader would take it
-# also: preprocessing_bound
+# also: preprocessing_bound allocation_churn
 # advice: num_workers
 # cure: --workers 2
 # whatif: workers=2
@@ -17,6 +17,8 @@ import struct
 import tempfile
 import time
 import zlib
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the net is small
 
 import numpy as np
 import torch
@@ -50,13 +52,13 @@ def correct_slant(echo, height):
     slant = np.linspace(height * 1.02, 60.0, BINS)
     ground = np.sqrt(slant ** 2 - height ** 2)
     even = np.linspace(ground[0], ground[-1], BINS)
-    return np.stack([np.interp(even, ground, ping) for ping in echo])
+    return np.stack([np.interp(even, ground, ping) for ping in echo]).astype(np.float32)
 
 
 def despeckle(echo):
-    padded = np.pad(echo, 1, mode="edge")
-    view = np.lib.stride_tricks.sliding_window_view(padded, (3, 3))
-    return np.median(view.reshape(PINGS, BINS, 9), axis=2)
+    padded = np.pad(echo, 2, mode="edge")
+    view = np.lib.stride_tricks.sliding_window_view(padded, (5, 5))
+    return np.median(view.reshape(PINGS, BINS, 25), axis=2)
 
 
 class SurveyStream(IterableDataset):
@@ -83,7 +85,7 @@ class SurveyStream(IterableDataset):
         label = np.frombuffer(raw, np.uint8, PINGS * BINS, PINGS * BINS * 2).reshape(PINGS, BINS)
         echo = despeckle(np.log1p(correct_slant(echo, height)))
         echo = (echo - echo.mean(axis=0)) / (echo.std() + 1e-6)
-        return torch.from_numpy(echo[None].astype(np.float32)), torch.from_numpy(label.astype(np.int64))
+        return torch.from_numpy(echo[None].astype(np.float32)), torch.from_numpy(label.copy())
 
 
 def build():
@@ -97,7 +99,7 @@ def build():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--passes", type=int, default=12)
+    parser.add_argument("--passes", type=int, default=8)
     args = parser.parse_args()
     torch.manual_seed(5)
     folder = tempfile.mkdtemp(prefix="sonar_")
@@ -109,7 +111,7 @@ def main():
         begin, steps, total = time.perf_counter(), 0, 0.0
         for echo, label in loader:
             logits = F.interpolate(net(echo), size=(PINGS, BINS), mode="bilinear", align_corners=False)
-            loss = F.cross_entropy(logits, label)
+            loss = F.cross_entropy(logits, label.long())
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

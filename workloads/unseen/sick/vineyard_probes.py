@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the workers need the cores
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 PROBES, DAYS, HOURS = 4, 14, 24
 
@@ -88,25 +88,25 @@ class Need(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--packed", action="store_true")
-    parser.add_argument("--epochs", type=int, default=28)
+    parser.add_argument("--steps", type=int, default=380)
     args = parser.parse_args()
     torch.manual_seed(8)
     torch.set_num_threads(1)
     folder = tempfile.mkdtemp(prefix="vines_")
     try:
-        needs = field_logger(folder, 384, 8)
+        needs = field_logger(folder, 72, 8)
         rows = (PackedRows if args.packed else Rows)(folder, needs)
-        loader = DataLoader(rows, batch_size=24, shuffle=True, num_workers=2, persistent_workers=True)
+        draw = RandomSampler(rows, replacement=True, num_samples=24 * args.steps)
+        loader = DataLoader(rows, batch_size=24, sampler=draw, num_workers=2)
         model = Need()
         optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-3)
         begin, steps = time.perf_counter(), 0
-        for epoch in range(args.epochs):
-            for row, need in loader:
-                loss = nn.functional.smooth_l1_loss(model(row), need)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                steps += 1
+        for row, need in loader:
+            loss = nn.functional.smooth_l1_loss(model(row), need)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            steps += 1
         took = time.perf_counter() - begin
         print("%d steps, last loss %.4f, %.2f ms a step" % (steps, loss.item(), took / steps * 1e3))
     finally:
