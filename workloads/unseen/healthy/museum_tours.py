@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-ROOMS, WALK, SIZE, STEPS = 4000, 12, 1024, 110
+ROOMS, WALK, SIZE, STEPS = 4000, 12, 512, 130
 
 
 class Visits(Dataset):
@@ -39,7 +39,7 @@ class Visits(Dataset):
 
 
 def tower(width):
-    return nn.Sequential(nn.Linear(width, 768), nn.ReLU(), nn.Linear(768, 768), nn.ReLU(), nn.Linear(768, 128))
+    return nn.Sequential(nn.Linear(width, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 128))
 
 
 class Towers(nn.Module):

@@ -1,5 +1,5 @@
 # truth: none
-# about: a steering policy trained through a differentiable simulation of two thousand boats at once; large matrix products take the time and there is nothing to load
+# about: a steering policy trained through a differentiable simulation of five hundred boats at once; large matrix products take the time and there is nothing to load
 # needs: torch
 """Learns to sail to a mark upwind. The simulation of the boats is written in torch, and the gradient goes through it."""
 import math
@@ -8,14 +8,15 @@ import time
 import torch
 from torch import nn
 
-BOATS, SECONDS, UPDATES = 1536, 8, 80
+BOATS, SECONDS, UPDATES = 512, 5, 110
 
 
 class Helm(nn.Module):
-    def __init__(self, width=256):
+    def __init__(self, width=512):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(7, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(),
-                                 nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+        self.net = nn.Sequential(nn.Linear(7, width), nn.ReLU(inplace=True),
+                                 nn.Linear(width, width), nn.ReLU(inplace=True),
+                                 nn.Linear(width, width), nn.ReLU(inplace=True), nn.Linear(width, 1))
 
     def forward(self, state):
         return torch.tanh(self.net(state)).squeeze(1)

@@ -1,5 +1,5 @@
 # truth: precision_unused
-# about: the observations come from numpy in double precision and the model was made double to match them; single precision does for this noise and computes three times as fast
+# about: the observations come from numpy in double precision and the model was made double to match them; single precision does for this noise and computes twice as fast
 # cure: --dtype float32
 # needs: torch numpy
 """Predicts a comet's place a year on from a short arc of noisy observations.
@@ -73,7 +73,7 @@ def train(model, arcs, later, steps, size):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64")
-    parser.add_argument("--steps", type=int, default=160)
+    parser.add_argument("--steps", type=int, default=240)
     args = parser.parse_args()
     torch.manual_seed(14)
     arcs, later = observe(16384, 14)

@@ -48,7 +48,7 @@ class Evening(nn.Module):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--days", type=int, default=8192)
+    parser.add_argument("--days", type=int, default=10240)
     args = parser.parse_args()
     torch.manual_seed(30)
     x, y = season(args.days, 30)
