@@ -1,5 +1,5 @@
 # truth: slow_samples
-# about: one embroidery pattern in a hundred has a thousand times the stitches of the others; its distance field takes as long as twenty batches, and the loader keeps the order, so the step that gets it stalls
+# about: one embroidery pattern in a hundred has a thousand times the stitches of the others; its distance field takes as long as forty batches, and the loader keeps the order, so the step that gets it stalls
 # also: data_loading_bound preprocessing_bound
 # cure: --limit 400
 # needs: torch numpy
