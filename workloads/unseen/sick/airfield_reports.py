@@ -60,6 +60,7 @@ def decode(line):
     if not groups or groups[0] != "AAXX":
         raise ValueError("not a land station: " + line)
     row = dict.fromkeys(FIELDS, 0)
+    row["hour"] = int(groups[1][2:4])
     row["station"] = int(groups[2])
     row["visibility"] = int(groups[3][3:])
     row["cloud"], row["wind_from"], row["wind_knots"] = int(groups[4][0]), int(groups[4][1:3]), int(groups[4][3:])
@@ -79,7 +80,6 @@ def decode(line):
         elif kind == "7":
             row["weather"] = int(group[1:3])
     day = datetime.datetime.strptime(stamp, "%Y-%m-%dT%H:%M").timetuple().tm_yday
-    row["hour"] = int(groups[1][2:4])
     return [row[name] for name in FIELDS] + derived(day, row["warmth"] / 10, row["dew"] / 10, row["wind_from"], row["wind_knots"])
 
 
@@ -112,8 +112,8 @@ def load(folder):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--decoded", action="store_true")
-    ap.add_argument("--reports", type=int, default=300000)
-    ap.add_argument("--steps", type=int, default=300)
+    ap.add_argument("--reports", type=int, default=380000)
+    ap.add_argument("--steps", type=int, default=400)
     args = ap.parse_args()
     torch.manual_seed(41)
     with tempfile.TemporaryDirectory(prefix="airfield") as folder:

@@ -62,7 +62,7 @@ def report(log, step, loss, forecast, truth):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--log-every", type=int, default=1)
-    ap.add_argument("--steps", type=int, default=320)
+    ap.add_argument("--steps", type=int, default=400)
     args = ap.parse_args()
     torch.manual_seed(31)
     strain = season(20000)

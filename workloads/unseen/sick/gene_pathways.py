@@ -62,7 +62,7 @@ class Translation(nn.Module):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--tidy-every", type=int, default=1, help="steps between two tidyings of memory")
-    ap.add_argument("--steps", type=int, default=130)
+    ap.add_argument("--steps", type=int, default=115)
     args = ap.parse_args()
     torch.manual_seed(3)
     rng = random.Random(3)
