@@ -112,8 +112,8 @@ def load(folder):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--decoded", action="store_true")
-    ap.add_argument("--reports", type=int, default=380000)
-    ap.add_argument("--steps", type=int, default=400)
+    ap.add_argument("--reports", type=int, default=420000)
+    ap.add_argument("--steps", type=int, default=360)
     args = ap.parse_args()
     torch.manual_seed(41)
     with tempfile.TemporaryDirectory(prefix="airfield") as folder:
@@ -135,7 +135,7 @@ def main():
         opt.zero_grad(set_to_none=True)
         loss.backward()
         opt.step()
-        if step % 100 == 99:
+        if step % 90 == 89:
             print("step %d: loss %.4f" % (step + 1, loss.item()))
     took = time.perf_counter() - began
     print("%d steps, %.1f s, %.2f ms each" % (args.steps, took, 1e3 * took / args.steps))

@@ -51,8 +51,8 @@ class CancelNet(nn.Module):
         super().__init__()
         self.tables = nn.ModuleDict({name: nn.Embedding(size, width) for name, size in CATEGORIES.items()})
         self.norm = nn.BatchNorm1d(len(NUMBERS))
-        self.body = nn.Sequential(nn.Linear(len(CATEGORIES) * width + len(NUMBERS), 192), nn.ReLU(),
-                                  nn.Linear(192, 64), nn.ReLU(), nn.Linear(64, 1))
+        self.body = nn.Sequential(nn.Linear(len(CATEGORIES) * width + len(NUMBERS), 128), nn.ReLU(),
+                                  nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 1))
 
     def forward(self, row):
         parts = [table(row[name]) for name, table in self.tables.items()]
@@ -86,6 +86,6 @@ def train(workers, epochs):
 if __name__ == "__main__":
     ap = argparse.ArgumentParser()
     ap.add_argument("--workers", type=int, default=10)
-    ap.add_argument("--epochs", type=int, default=4)
+    ap.add_argument("--epochs", type=int, default=5)
     opts = ap.parse_args()
     train(opts.workers, opts.epochs)
