@@ -19,6 +19,7 @@ static const struct habits loop = {
     .beside_ns = { [EXTRA_CHECKPOINT] = 0, [EXTRA_EVALUATION] = 0.3e9 },
     .log_ns = 0.4e9,
     .gc_ns = 0.5e9,
+    .optimizer_ns = 0.4e9,
     .fixed = 0.75,
     .fixed_low = 0.5,
     .fixed_high = 0.9,
@@ -51,6 +52,18 @@ static void what_is_done_more_seldom_leaves_its_part(void **state)
     assert_near(f.step_ns, 10e6 - 0.98 * 4e6, 1);
     f = ask(&loop, (struct settings){ .gc = 100 });
     assert_near(f.loop_ns, 4e9 - 0.99 * 0.5e9, 1);
+}
+
+/* A quarter of 4 ms is left, and the next step begins with warmer caches. */
+static void a_faster_optimizer_leaves_its_part_of_a_step(void **state)
+{
+    (void)state;
+    const struct habits_forecast f = ask(&loop, (struct settings){ .optimizer = 4 });
+    const double warmer = whatif_cold_ns(6e6, 4e6) - whatif_cold_ns(6e6, 1e6);
+    assert_true(warmer > 0.1e6 && warmer < 0.5e6);
+    assert_near(f.step_ns, 10e6 - 3e6 - warmer, 1);
+    assert_near(f.loop_ns, 4e9 - 100 * (3e6 + warmer), 1);
+    assert_near(ask(&loop, (struct settings){ .optimizer = 1 }).step_ns, 10e6, 1);
 }
 
 /* Nearly all of a step goes: what is left is known to a half of it, not to a seventh of
@@ -129,6 +142,8 @@ static void what_was_not_recorded_is_not_predicted(void **state)
     refused(&h, (struct settings){ .logging = 2 }, "no time in logging");
     h.gc_ns = NAN;
     refused(&h, (struct settings){ .gc = 2 }, "garbage collector");
+    h.optimizer_ns = NAN;
+    refused(&h, (struct settings){ .optimizer = 2 }, "optimizer");
     h.fixed = NAN;
     refused(&h, (struct settings){ .batch = 2 }, "native stacks");
     h = loop;
@@ -203,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_done_more_seldom_leaves_its_part),
+        cmocka_unit_test(a_faster_optimizer_leaves_its_part_of_a_step),
         cmocka_unit_test(a_range_is_not_many_times_what_is_left),
         cmocka_unit_test(habits_add_up),
         cmocka_unit_test(as_often_as_it_is_changes_nothing),
