@@ -61,7 +61,8 @@ double habits_log_share(const struct facts *f)
 /* What is left is all but the collector, and goes somewhat faster: walking over all objects
  * empties the caches, and filling them again (some MB at some GB/s) is part of what comes
  * behind it. Where it was called between the phases, those are left, and with them what
- * calls them. */
+ * calls them. Of the program's own work that was seen there most is cold code around the
+ * phases, unless it is more than they are: a loop that makes its own batches. */
 double habits_without_collector(const struct facts *f)
 {
     const double share = f->v[FACT_GC_SHARE];
@@ -69,8 +70,10 @@ double habits_without_collector(const struct facts *f)
     const double likely = fmax(share, known > 0.99 ? 0.99 : known);
     const double phases = 1 - f->v[FACT_OTHER_SHARE];
     const double refill = 0.7 / f->v[FACT_STEP_MS];
+    const double beside = f->v[FACT_GC_BESIDE_SHARE];
+    const double around = beside >= phases ? beside : 0.1 * phases;
     if (phases > 0 && phases < 1 - 0.8 * share && refill > 0)
-        return fmax(phases - refill, 0.5 * phases) + 0.1 * phases;
+        return fmax(phases - refill, 0.5 * phases) + around;
     return 0.85 * (1 - likely);
 }
 
