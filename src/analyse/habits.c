@@ -176,6 +176,19 @@ static int check(const struct habits *h, const struct settings *s,
     return 0;
 }
 
+/* What an extra does to the steps around it: seen by comparing them with others. Where every
+ * step has one, each begins as cold as behind any other work of that length. */
+static double beside_extra(const struct habits *h, int extra)
+{
+    const double seen = h->beside_ns[extra], count = h->extras[extra];
+    if (!isnan(seen))
+        return fmax(seen, 0);
+    return count >= 0.5 * h->steps
+               ? fmin(count, h->steps) *
+                     whatif_cold_ns(h->step_ns, h->extra_ns[extra] / count)
+               : 0;
+}
+
 /* Steady steps alone: the mean one, and what it does to the loop. */
 struct parts {
     double step_ns; /* one, after it */
@@ -191,8 +204,7 @@ static struct parts steps_after(const struct habits *h, const struct settings *s
     const double now = loader ? loader_now_ns : h->step_ns;
     double step = loader ? loader->step_ns : h->step_ns - habits_less_ns(h, s);
     for (int i = 0; i < EXTRAS; i++)
-        if (h->beside_ns[i] > 0)
-            step -= h->beside_ns[i] / h->steps * part_gone(times[i]);
+        step -= beside_extra(h, i) / h->steps * part_gone(times[i]);
     step = fmax(step, 0);
     return (struct parts){ step, h->steps * (now - step) };
 }

@@ -154,14 +154,26 @@ static void what_was_not_recorded_is_not_predicted(void **state)
     refused(&h, (struct settings){ .evaluation = 2 }, "no steps");
 }
 
-/* Steps of a checkpoint every time have no others to be compared with: what lies beside
- * is not known, and the zones alone are predicted. */
+/* Some evaluations, and nothing to compare with: the zones alone are predicted. */
 static void unknown_time_beside_is_no_time(void **state)
 {
     (void)state;
     struct habits h = loop;
     h.beside_ns[EXTRA_EVALUATION] = NAN;
     assert_near(ask(&h, (struct settings){ .evaluation = 10 }).loop_ns, 4e9 - 1.8e9, 1);
+}
+
+/* Behind every step: no step is without one, and each begins with cold caches. */
+static void steps_behind_an_evaluation_each_begin_cold(void **state)
+{
+    (void)state;
+    struct habits h = loop;
+    h.beside_ns[EXTRA_EVALUATION] = NAN;
+    h.extras[EXTRA_EVALUATION] = 100;
+    const double cold = whatif_cold_ns(10e6, 20e6);
+    assert_true(cold > 0.5e6 && cold < 1e6);
+    assert_near(ask(&h, (struct settings){ .evaluation = 10 }).loop_ns,
+                4e9 - 0.9 * (2e9 + 100 * cold), 1);
 }
 
 /* Weights are read once for all rows; a convolution has many of a single sample. */
@@ -226,6 +238,7 @@ int main(void)
         cmocka_unit_test(the_loader_and_the_loop_go_together),
         cmocka_unit_test(what_was_not_recorded_is_not_predicted),
         cmocka_unit_test(unknown_time_beside_is_no_time),
+        cmocka_unit_test(steps_behind_an_evaluation_each_begin_cold),
         cmocka_unit_test(arithmetic_is_less_than_all_kernels),
         cmocka_unit_test(a_fixed_share_takes_facts),
         cmocka_unit_test(few_samples_are_few_rows_without_positions),
