@@ -180,5 +180,6 @@ const struct capture_ops capture_stacks = {
     .attach = stacks_attach,
     .tick = stacks_tick,
     .finish = stacks_finish,
+    .at_any_time = true,
     .release = stacks_release,
 };
