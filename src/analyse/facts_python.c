@@ -75,6 +75,16 @@ static double gc_likely(const struct report *r, const struct py_thread *t,
     return at_most(fmax(t->gc_ns - outside, 0) / loop_ns, 1);
 }
 
+/* From one look at a thread to the next: long runs are looked at more seldom. */
+static double mean_look(const struct py_profile *p)
+{
+    double watched_ns = 0;
+    for (size_t i = 0; i < p->thread_count; i++)
+        watched_ns += p->threads[i].wall_ns;
+    return p->samples ? fmax(watched_ns / (double)p->samples, p->period_ns)
+                      : p->period_ns;
+}
+
 /* Where one line calls the collector (all of its time is collecting, and most collecting is
  * at it), what is outside of phases and not at that line is the program's own work, and
  * stays. Both ends of every call fall between two looks at the stack: what is less than
@@ -83,7 +93,7 @@ static double beside_collector(const struct report *r, const struct py_thread *t
                                const struct py_place *line, const struct facts *f)
 {
     const double steps = (double)r->account.steps;
-    const double look_ns = r->python.period_ns;
+    const double look_ns = mean_look(&r->python);
     const bool calls = line->ns <= 1.03 * t->gc_ns && line->ns >= 0.5 * t->gc_ns;
     if (!r->account.known || !(steps > 0) || !calls)
         return NAN;
