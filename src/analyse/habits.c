@@ -7,6 +7,7 @@
 
 #include "analyse/facts.h"
 #include "analyse/report.h"
+#include "analyse/threads.h"
 
 /* ---- What is paid by the step, and by the sample ---------------------------------------- */
 
@@ -94,6 +95,7 @@ void habits_of(const struct report *r, const struct facts *f, struct habits *ret
         .fixed_high = fixed.high,
         .workers = f->v[FACT_WORKERS],
         .foreign_share = f->v[FACT_FOREIGN_CORES] / f->v[FACT_CORES],
+        .facts = f,
     };
     for (int i = 0; i < EXTRAS; i++)
         h.beside_ns[i] = account_beside_ns(a, (enum account_extra)i);
@@ -110,8 +112,8 @@ static double part_gone(double times)
 
 bool habits_asked(const struct settings *s)
 {
-    return s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 || s->gc > 0 ||
-           s->batch > 0;
+    return s->threads > 0 || s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 ||
+           s->gc > 0 || s->batch > 0;
 }
 
 double habits_less_ns(const struct habits *h, const struct settings *s)
@@ -125,6 +127,37 @@ static int refuse(char error[WHATIF_ERROR_LEN], const char *why)
 {
     (void)snprintf(error, WHATIF_ERROR_LEN, "%s", why);
     return -EINVAL;
+}
+
+static double threads_part(const struct habits *h, const struct settings *s)
+{
+    return s->threads > 0 && h->facts ? threads_left(h->facts, s->threads) : 1;
+}
+
+/* Processes with one thread each are as many as they are; with more they may not want
+ * more cores than there are. */
+static double most_threads(const struct habits *h)
+{
+    const double cores = h->facts ? h->facts->v[FACT_CORES] : NAN;
+    const double children = h->facts ? h->facts->v[FACT_CHILDREN_AT_WORK] : NAN;
+    return children >= 2 ? fmax(cores / children, 1) : cores;
+}
+
+static int check_threads(const struct habits *h, const struct settings *s,
+                         char error[WHATIF_ERROR_LEN])
+{
+    if (s->threads > 0 && isnan(h->facts ? threads_left(h->facts, s->threads) : NAN))
+        return refuse(error, "what of its CPU time is work and what is waiting for "
+                             "other threads is not known: it takes native stacks");
+    if (s->threads > most_threads(h))
+        return refuse(error,
+                      "more threads than cores, all processes together: what they "
+                      "would take from one "
+                      "another was not measured");
+    if (s->threads > 0 && s->loader)
+        return refuse(error, "threads= goes with no setting of the loader: how workers "
+                             "and threads share the cores then was not measured");
+    return 0;
 }
 
 /* 0, or what the run cannot tell. */
@@ -150,7 +183,7 @@ static int check(const struct habits *h, const struct settings *s,
     if (s->batch > 0 && isnan(h->fixed))
         return refuse(error, "what of a step is paid by the sample is not known: it "
                              "takes native stacks and the batch's size");
-    return 0;
+    return check_threads(h, s, error);
 }
 
 /* Steady steps alone: the mean one, and what it does to the loop. */
@@ -170,7 +203,7 @@ static struct parts steps_after(const struct habits *h, const struct settings *s
     for (int i = 0; i < EXTRAS; i++)
         if (h->beside_ns[i] > 0)
             step -= h->beside_ns[i] / h->steps * part_gone(times[i]);
-    step = fmax(step, 0);
+    step = fmax(step * threads_part(h, s), 0);
     return (struct parts){ step, h->steps * (now - step) };
 }
 
@@ -211,6 +244,18 @@ static void widen_sampled(const struct habits *h, const struct settings *s,
                            fmax(f->loop_high_ns, h->loop_ns));
 }
 
+/* CPU time of threads that pushed each other off their cores has cold caches in it; how
+ * even the pieces are is not known. */
+static void widen_threads(const struct settings *s, struct habits_forecast *f)
+{
+    if (s->threads <= 0)
+        return;
+    f->step_low_ns *= 0.8;
+    f->step_high_ns *= 1.1;
+    f->loop_low_ns *= 0.8;
+    f->loop_high_ns *= 1.1;
+}
+
 int habits_predict(const struct habits *h, const struct settings *s,
                    const struct forecast *loader, double loader_now_ns,
                    struct habits_forecast *ret_forecast,
@@ -240,6 +285,7 @@ int habits_predict(const struct habits *h, const struct settings *s,
         f.loop_high_ns += h->steps * (f.step_high_ns - f.step_ns);
     }
     widen_sampled(h, s, &f);
+    widen_threads(s, &f);
     widen(h, &f);
     *ret_forecast = f;
     return 0;

@@ -395,6 +395,10 @@ static bool set_one(struct settings *s, const char *key, const char *value)
     const bool whole = good && number == floor(number) && number <= WORKERS_MAX;
     if (good && set_times(s, key, number))
         return true;
+    if (strcmp(key, "threads") == 0 && whole && number >= 1) {
+        s->threads = (int)number;
+        return true;
+    }
     s->loader = true;
     if (strcmp(key, "workers") == 0 && whole && number >= 0)
         s->workers = (int)number;
@@ -423,12 +427,13 @@ int whatif_parse(const char *text, struct settings *settings,
         if (value)
             *value++ = '\0';
         if (len && (len >= sizeof word || !value || !set_one(&s, word, value))) {
-            (void)snprintf(ret_error, WHATIF_ERROR_LEN,
-                           "'%.*s' is not workers=N, prefetch=N, transform=TIMES, "
-                           "data=free, or evaluation, checkpoint, logging, gc, "
-                           "batch=TIMES "
-                           "(1 or more)",
-                           (int)(len < 40 ? len : 40), p);
+            (void)snprintf(
+                ret_error, WHATIF_ERROR_LEN,
+                "'%.*s' is not workers=N, prefetch=N, threads=N, transform=TIMES, "
+                "data=free, or evaluation, checkpoint, logging, gc, "
+                "batch=TIMES "
+                "(1 or more)",
+                (int)(len < 40 ? len : 40), p);
             return -EINVAL;
         }
         p += len + (p[len] != '\0');
