@@ -128,6 +128,13 @@ FACT(WORK_CORES, "cores_at_work", "cores",
      "native stacks, in the loop: CPU time without waiting for threads")
 FACT(SERIAL_CORES, "cores_at_work_alone", "cores",
      "native stacks, in the loop: interpreter, framework, allocator")
+FACT(CHILD_CORES, "cores_at_work_in_children", "cores",
+     "native stacks, in the loop: of cores_at_work, other processes than the main one")
+FACT(CHILD_SERIAL_CORES, "cores_at_work_alone_in_children", "cores",
+     "native stacks, in the loop: what each of their threads does alone")
+FACT(BESIDE_CORES, "cores_at_work_beside", "cores",
+     "native stacks: other Python threads of the main process, not in cores_at_work")
+FACT(CHILDREN_AT_WORK, "children_at_work", "count", "native stacks")
 FACT(CPU_LIMIT, "cpu_quota", "cores", "monitors, cgroup")
 FACT(THROTTLED_SHARE, "throttled_share", "share", "monitors, cgroup")
 FACT(THROTTLED_PERIODS, "throttled_periods", "share", "monitors, cgroup")

@@ -1,5 +1,5 @@
 /* facts_hand.c: loading without a loader: files that the main thread opens and reads by
- * itself in every step.
+ * itself in every step, or batches that it makes of data in memory.
  *
  * Two witnesses: calls for files in steps and in no zone (io.h), which are exact, and the
  * stacks of functions that read (handload.h), which know what is made of the bytes. The
@@ -18,14 +18,19 @@ enum { LEAST_STEPS = 8 };
 
 static const char by_calls[] = "I/O calls of the main thread in steps, in no zone";
 static const char by_both[] = "I/O calls and Python stacks, no loader";
+static const char by_stacks[] = "Python stacks, no loader";
+
+static bool has_no_loader(const struct report *r)
+{
+    const struct step_account *a = &r->account;
+    return r->io.captured && r->io.hand.known && a->known && a->steps >= LEAST_STEPS &&
+           a->mean_ns > 0 && !loaders_training(&r->loaders);
+}
 
 /* Reading is a part of every step, or of every other one: else it is something else. */
 static bool reads_in_steps(const struct report *r)
 {
-    const struct step_account *a = &r->account;
-    const struct io_hand *h = &r->io.hand;
-    return r->io.captured && h->known && a->known && a->steps >= LEAST_STEPS &&
-           a->mean_ns > 0 && 2 * h->steps >= a->steps && !loaders_training(&r->loaders);
+    return has_no_loader(r) && 2 * r->io.hand.steps >= r->account.steps;
 }
 
 static void set(struct facts *f, enum fact fact, double value, const char *source)
@@ -59,8 +64,7 @@ static void set_parts(const struct report *r, struct facts *f,
     set(f, FACT_READ_SHARE, fmin(h->read_ns / load_ns, 1), by_calls);
     if (!stacks)
         return; /* what is made of the bytes is not known */
-    set(f, FACT_SAMPLE_CPU_SHARE, at_most(load->cpu_ns / load->wall_ns, 1),
-        "Python stacks, no loader");
+    set(f, FACT_SAMPLE_CPU_SHARE, at_most(load->cpu_ns / load->wall_ns, 1), by_stacks);
     set(f, FACT_TRANSFORM_OF_SAMPLE,
         fmax(1 - f->v[FACT_OPEN_SHARE] - f->v[FACT_READ_SHARE], 0), by_both);
 }
@@ -77,10 +81,38 @@ static void set_place(struct report *r, struct facts *f, const struct handload *
     buf_release(&b);
 }
 
+static void take_from_steps(struct report *r, struct facts *f, double share,
+                            const char *source)
+{
+    set(f, FACT_INPUT_SHARE, f->v[FACT_INPUT_SHARE] + share, source);
+    f->v[FACT_OTHER_SHARE] -= share;
+    r->hand_share = share;
+}
+
+/* Of data in memory: all of it is the transform, nothing is read. */
+static void facts_of_made(struct report *r, struct facts *f)
+{
+    struct handload made = { .known = false };
+    if (handload_made(r, &made) < 0 || !made.known)
+        return;
+    const double share = at_most(made.wall_ns / r->account.mean_ns /
+                                     (double)r->account.steps,
+                                 f->v[FACT_OTHER_SHARE]);
+    if (!(share > 0))
+        return;
+    set_calls(r, f);
+    set(f, FACT_TRANSFORM_OF_SAMPLE, 1, by_stacks);
+    set(f, FACT_SAMPLE_CPU_SHARE, at_most(made.cpu_ns / made.wall_ns, 1), by_stacks);
+    take_from_steps(r, f, share, by_stacks);
+    set_place(r, f, &made);
+}
+
 void facts_of_hand(struct report *r, struct facts *f)
 {
     struct handload load = { .known = false };
     r->hand_share = 0;
+    if (has_no_loader(r) && !reads_in_steps(r))
+        facts_of_made(r, f);
     if (!reads_in_steps(r) || handload_read(r, &load) < 0)
         return;
     const struct io_hand *h = &r->io.hand;
@@ -93,9 +125,6 @@ void facts_of_hand(struct report *r, struct facts *f)
         return;
     set_calls(r, f);
     set_parts(r, f, &load, share * steps_ns, stacks);
-    set(f, FACT_INPUT_SHARE, f->v[FACT_INPUT_SHARE] + share,
-        stacks ? by_both : by_calls);
-    f->v[FACT_OTHER_SHARE] -= share;
-    r->hand_share = share;
+    take_from_steps(r, f, share, stacks ? by_both : by_calls);
     set_place(r, f, &load);
 }

@@ -1,9 +1,11 @@
 /* facts_native.c: facts from sampled native stacks: which kind of code the CPU time is
  * in, told by the names of functions and libraries. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyse/fact_parts.h"
+#include "analyse/fact_series.h"
 #include "analyse/report.h"
 #include "base/files.h"
 
@@ -231,6 +233,99 @@ static void set_work(const struct report *r, const struct shares *s, struct fact
     f->v[FACT_SERIAL_CORES] = fmin(alone, work) / loop_ns;
 }
 
+/* ---- By process ----------------------------------------------------------------------------- */
+
+/* The process whose main thread takes the steps; NULL where nobody can tell. */
+static const struct team *main_team(const struct report *r)
+{
+    const struct teams *t = &r->hot.teams;
+    if (t->count == 1)
+        return t->list;
+    for (size_t i = 0; i < t->count; i++)
+        if (r->python.main_pid && t->list[i].pid == r->python.main_pid)
+            return &t->list[i];
+    return NULL;
+}
+
+/* Of code made at run time a part are loops that wait, in every process alike. */
+static double pieces_of(const struct report *r, const struct team *t, double jit)
+{
+    const double tight = jit > 0 ? fmin(r->hot.tight_share / jit, 1) : 0;
+    return (double)t->pieces - tight * (double)t->jit;
+}
+
+static double jit_share(const struct report *r)
+{
+    double jit = 0;
+    for (size_t i = 0; i < r->hot.teams.count; i++)
+        jit += (double)r->hot.teams.list[i].jit;
+    return jit / (double)r->hot.samples;
+}
+
+/* CPU time of the main process before the first step and after the last, in loops: what
+ * it had in all but what it has in steady steps. Never more than that took: who starts
+ * other processes waits for them meanwhile. */
+static double main_outside(const struct report *r, const struct team *t, double cores)
+{
+    char pid[16];
+    (void)snprintf(pid, sizeof pid, "%u", t->pid);
+    const double wall = outside_ns(r) / account_loop_ns(&r->account);
+    const double all = (double)(t->waits + t->alone + t->pieces) * cores;
+    const double steady = steady_mean(r, "cpu", pid) / 100;
+    return isnan(steady) ? wall : fmin(fmax(all - steady, 0), wall);
+}
+
+static double work_of(const struct report *r, const struct team *t, double jit)
+{
+    return (double)t->alone + pieces_of(r, t, jit);
+}
+
+/* Processes that compute beside the main one: each at least half as much as the busiest
+ * of them. */
+static double children_of(const struct report *r, const struct team *main_one,
+                          double jit)
+{
+    const struct teams *all = &r->hot.teams;
+    double most = 0, count = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (&all->list[i] != main_one)
+            most = fmax(most, work_of(r, &all->list[i], jit));
+    for (size_t i = 0; i < all->count; i++)
+        count += &all->list[i] != main_one && most > 0 &&
+                 work_of(r, &all->list[i], jit) >= 0.5 * most;
+    return count;
+}
+
+/* As set_work(), told by whole stacks: of programs with several processes that compute,
+ * whose threads are no team. */
+static void set_teams(const struct report *r, struct facts *f)
+{
+    const struct hot_functions *h = &r->hot;
+    const struct team *main_one = main_team(r);
+    const double loop_ns = account_loop_ns(&r->account);
+    if (!r->account.known || !(loop_ns > 0) || h->coverage < 0.7 || !main_one)
+        return;
+    const double cores = h->cpu_ns / (double)h->samples / loop_ns; /* of a sample */
+    const double jit = jit_share(r), children = children_of(r, main_one, jit);
+    double alone = 0, work = 0;
+    if (children < 2)
+        return;
+    for (size_t i = 0; i < h->teams.count; i++) {
+        const bool child = &h->teams.list[i] != main_one;
+        alone += child ? (double)h->teams.list[i].alone * cores : 0;
+        work += child ? work_of(r, &h->teams.list[i], jit) * cores : 0;
+    }
+    const double beside = (double)main_one->beside * cores;
+    const double outside = main_outside(r, main_one, cores);
+    const double own = fmax((double)main_one->alone * cores - beside - outside, 0);
+    f->v[FACT_CHILDREN_AT_WORK] = children;
+    f->v[FACT_CHILD_SERIAL_CORES] = alone;
+    f->v[FACT_CHILD_CORES] = work;
+    f->v[FACT_SERIAL_CORES] = own + alone;
+    f->v[FACT_BESIDE_CORES] = beside;
+    f->v[FACT_WORK_CORES] = own + pieces_of(r, main_one, jit) * cores + work;
+}
+
 void facts_of_native(struct report *r, struct facts *f)
 {
     const struct hot_functions *h = &r->hot;
@@ -253,6 +348,7 @@ void facts_of_native(struct report *r, struct facts *f)
     f->v[FACT_FREE_CORES] += s.spin * f->v[FACT_CPU_CORES];
     f->v[FACT_AWAIT_SHARE] = at_most(s.await + h->tight_share, 1);
     set_work(r, &s, f);
+    set_teams(r, f);
     f->v[FACT_ALLOC_SHARE] = s.allocator;
     f->v[FACT_PYTHON_SHARE] = s.interpreter;
     /* Imports are the interpreter's too, but no step's. */

@@ -177,6 +177,8 @@ static int count_all(const struct stacks *s, struct arena *arena,
     uint64_t tight = 0;
     if (rc == 0)
         rc = stacks_tight_loops(s, &tight);
+    if (rc == 0)
+        rc = teams_count(s, arena, &hot->teams);
     hot->tight_share = c.samples ? (double)tight / (double)c.samples : 0;
     hot->samples = c.samples;
     hot->taken = s->info.taken ? s->info.taken : c.samples;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/teams.h"
 #include "base/arena.h"
 
 struct hot_function {
@@ -41,6 +42,7 @@ struct hot_functions {
     size_t function_count;
     struct hot_line *lines; /* hottest first */
     size_t line_count;
+    struct teams teams; /* by process; count 0: not known */
 };
 
 /* From this share on a line is named as hot. */

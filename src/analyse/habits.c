@@ -7,6 +7,7 @@
 
 #include "analyse/facts.h"
 #include "analyse/report.h"
+#include "analyse/threads.h"
 
 /* ---- What is paid by the step, and by the sample ---------------------------------------- */
 
@@ -98,6 +99,7 @@ void habits_of(const struct report *r, const struct facts *f, struct habits *ret
         .fixed_high = fixed.high,
         .workers = f->v[FACT_WORKERS],
         .foreign_share = f->v[FACT_FOREIGN_CORES] / f->v[FACT_CORES],
+        .facts = f,
     };
     for (int i = 0; i < EXTRAS; i++)
         h.beside_ns[i] = account_beside_ns(a, (enum account_extra)i);
@@ -114,8 +116,8 @@ static double part_gone(double times)
 
 bool habits_asked(const struct settings *s)
 {
-    return s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 || s->gc > 0 ||
-           s->optimizer > 0 || s->batch > 0;
+    return s->threads > 0 || s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 ||
+           s->gc > 0 || s->optimizer > 0 || s->batch > 0;
 }
 
 /* Behind a long optimizer's step the next one begins with cold caches (whatif_cold_ns):
@@ -148,6 +150,37 @@ static int refuse(char error[WHATIF_ERROR_LEN], const char *why)
     return -EINVAL;
 }
 
+static double threads_part(const struct habits *h, const struct settings *s)
+{
+    return s->threads > 0 && h->facts ? threads_left(h->facts, s->threads) : 1;
+}
+
+/* Processes with one thread each are as many as they are; with more they may not want
+ * more cores than there are. */
+static double most_threads(const struct habits *h)
+{
+    const double cores = h->facts ? h->facts->v[FACT_CORES] : NAN;
+    const double children = h->facts ? h->facts->v[FACT_CHILDREN_AT_WORK] : NAN;
+    return children >= 2 ? fmax(cores / children, 1) : cores;
+}
+
+static int check_threads(const struct habits *h, const struct settings *s,
+                         char error[WHATIF_ERROR_LEN])
+{
+    if (s->threads > 0 && isnan(h->facts ? threads_left(h->facts, s->threads) : NAN))
+        return refuse(error, "what of its CPU time is work and what is waiting for "
+                             "other threads is not known: it takes native stacks");
+    if (s->threads > most_threads(h))
+        return refuse(error,
+                      "more threads than cores, all processes together: what they "
+                      "would take from one "
+                      "another was not measured");
+    if (s->threads > 0 && s->loader)
+        return refuse(error, "threads= goes with no setting of the loader: how workers "
+                             "and threads share the cores then was not measured");
+    return 0;
+}
+
 /* 0, or what the run cannot tell. */
 static int check(const struct habits *h, const struct settings *s,
                  char error[WHATIF_ERROR_LEN])
@@ -173,7 +206,7 @@ static int check(const struct habits *h, const struct settings *s,
     if (s->batch > 0 && isnan(h->fixed))
         return refuse(error, "what of a step is paid by the sample is not known: it "
                              "takes native stacks and the batch's size");
-    return 0;
+    return check_threads(h, s, error);
 }
 
 /* What an extra does to the steps around it: seen by comparing them with others. Where every
@@ -205,7 +238,7 @@ static struct parts steps_after(const struct habits *h, const struct settings *s
     double step = loader ? loader->step_ns : h->step_ns - habits_less_ns(h, s);
     for (int i = 0; i < EXTRAS; i++)
         step -= beside_extra(h, i) / h->steps * part_gone(times[i]);
-    step = fmax(step, 0);
+    step = fmax(step * threads_part(h, s), 0);
     return (struct parts){ step, h->steps * (now - step) };
 }
 
@@ -249,6 +282,18 @@ static void widen_sampled(const struct habits *h, const struct settings *s,
                            fmax(f->loop_high_ns, h->loop_ns));
 }
 
+/* CPU time of threads that pushed each other off their cores has cold caches in it; how
+ * even the pieces are is not known. */
+static void widen_threads(const struct settings *s, struct habits_forecast *f)
+{
+    if (s->threads <= 0)
+        return;
+    f->step_low_ns *= 0.8;
+    f->step_high_ns *= 1.1;
+    f->loop_low_ns *= 0.8;
+    f->loop_high_ns *= 1.1;
+}
+
 int habits_predict(const struct habits *h, const struct settings *s,
                    const struct forecast *loader, double loader_now_ns,
                    struct habits_forecast *ret_forecast,
@@ -278,6 +323,7 @@ int habits_predict(const struct habits *h, const struct settings *s,
         f.loop_high_ns += h->steps * (f.step_high_ns - f.step_ns);
     }
     widen_sampled(h, s, &f);
+    widen_threads(s, &f);
     widen(h, &f);
     *ret_forecast = f;
     return 0;

@@ -29,8 +29,9 @@ struct habits {
     double optimizer_ns; /* of the loop: the optimizer's steps */
     double fixed;        /* of a step: the share paid however large its batch is */
     double fixed_low, fixed_high;
-    double workers;       /* of the loader; NaN: none */
-    double foreign_share; /* of the cores, taken by other programs; NaN: none */
+    double workers;            /* of the loader; NaN: none */
+    double foreign_share;      /* of the cores, taken by other programs; NaN: none */
+    const struct facts *facts; /* for threads.h; NULL: nothing is known of threads */
 };
 
 struct habits_forecast {

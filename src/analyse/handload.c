@@ -60,6 +60,16 @@ static const char *const lookers[] = {
 static const char *const writers[] = { "save",   "write", "dump",
                                        "encode", "_save", "_write" };
 
+/* What programs call the functions that prepare their data. Of time outside of training
+ * nobody else tells what it is for: a simulator, a copy of the weights and a batch of
+ * samples are all made by the loop's own functions. */
+static const char *const preparing[] = {
+    "batch",  "sample",      "augment",    "preproc",    "prepare",    "collate",
+    "tokeni", "featur",      "load_",      "_load",      "loader",     "dataset",
+    "crop",   "resample",    "transform_", "_transform", "transforms", "rasteri",
+    "decode", "__getitem__", "__iter__",   "__next__",
+};
+
 struct walk {
     struct report *r;
     struct strmap functions;   /* "file:first line" → bits below */
@@ -72,6 +82,7 @@ struct walk {
     struct strmap times; /* "file:first line" → wall time outside of training */
     double outside_ns, longest_ns; /* of all functions, of `longest` */
     uint64_t longest;              /* its id; 0: none */
+    bool made;                     /* who prepares data counts, reader or not */
 };
 
 enum {
@@ -307,6 +318,18 @@ static bool is_reading(const struct walk *w, const struct strmap_entry *function
     return (function->value & READS) || taken_for;
 }
 
+static bool is_preparing(const struct pystack_place *p)
+{
+    char name[128];
+    size_t n = 0;
+    for (; p->function[n] && n < sizeof name - 1; n++) {
+        const char c = p->function[n];
+        name[n] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    name[n] = '\0';
+    return has_any(name, preparing, sizeof preparing / sizeof *preparing);
+}
+
 /* A function that reads and does not train is on the stack. */
 static bool has_loader(struct walk *w, const struct pystack *s)
 {
@@ -314,7 +337,8 @@ static bool has_loader(struct walk *w, const struct pystack *s)
         const struct strmap_entry *e = pylines_is_library(s->places[i].file)
                                            ? NULL
                                            : function_at(w, &s->places[i]);
-        if (e && is_reading(w, e) && !(e->value & TRAINS))
+        if (e && !(e->value & TRAINS) &&
+            (w->made ? is_preparing(&s->places[i]) : is_reading(w, e)))
             return true;
     }
     return false;
@@ -344,7 +368,7 @@ static int count_time(void *arg, const struct pystack *s)
     struct walk *w = arg;
     const struct kind k = is_main(w, s) ? kind_of(s) : (struct kind){ .other = true };
     if (k.other || k.trains || k.models || k.own == s->depth || !in_loop(w, s) ||
-        !(k.reads || has_loader(w, s)))
+        !((k.reads && !w->made) || has_loader(w, s)))
         return 0;
     w->out->wall_ns += (double)s->wall_ns;
     w->out->cpu_ns += (double)s->cpu_ns;
@@ -353,10 +377,10 @@ static int count_time(void *arg, const struct pystack *s)
     return 0;
 }
 
-int handload_read(struct report *r, struct handload *ret_load)
+static int read_stacks(struct report *r, bool made, struct handload *ret_load)
 {
     struct handload load = { .file = "", .function = "" };
-    struct walk w = { .r = r, .out = &load };
+    struct walk w = { .r = r, .out = &load, .made = made };
     const char *dir = r->run->dir;
     *ret_load = load;
     if (!r->python.present)
@@ -364,7 +388,7 @@ int handload_read(struct report *r, struct handload *ret_load)
     int rc = pystacks_walk(dir, find_loop, &w);
     if (rc == 0 && w.has_loop)
         rc = pystacks_walk(dir, find_readers, &w);
-    if (rc == 0 && w.has_loop && is_unknown_reader(&w))
+    if (rc == 0 && w.has_loop && !made && is_unknown_reader(&w))
         rc = pystacks_walk(dir, find_longest, &w);
     if (rc == 0 && w.has_loop)
         rc = pystacks_walk(dir, count_time, &w);
@@ -376,4 +400,14 @@ int handload_read(struct report *r, struct handload *ret_load)
     strmap_release(&w.lines);
     strmap_release(&w.times);
     return rc == -ENOMEM ? rc : 0;
+}
+
+int handload_read(struct report *r, struct handload *ret_load)
+{
+    return read_stacks(r, false, ret_load);
+}
+
+int handload_made(struct report *r, struct handload *ret_made)
+{
+    return read_stacks(r, true, ret_made);
 }

@@ -31,5 +31,9 @@ struct handload {
 
 /* A run without Python stacks is none the worse. Texts go into the report's arena. */
 int handload_read(struct report *report, struct handload *ret_load);
+/* … of functions below the loop's that never train and prepare data, by their names (batches,
+ * make_sample, augment, __getitem__, …), whether they read or not: what is made by hand of
+ * data in memory. */
+int handload_made(struct report *report, struct handload *ret_made);
 
 #endif

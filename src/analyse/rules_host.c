@@ -1,6 +1,7 @@
 /* rules_host.c: rules about processors, the interpreter and native code. */
 #include "analyse/habits.h"
 #include "analyse/rules.h"
+#include "analyse/threads.h"
 
 /* ---- cpu_saturated ---------------------------------------------------------------------- */
 
@@ -94,14 +95,18 @@ static bool is_team(const struct rule_case *c)
            team_loss(c) >= c->t->team_loss;
 }
 
-/* In steps of now, with as many threads as cores: what one thread does alone, then pieces
- * side by side. NaN: nobody knows which is which. */
+/* In steps of now, with threads that fit. Where only names of functions told work from
+ * waiting, putting a thread to sleep and waking it is not in it yet. NaN: nobody knows
+ * which is which. */
 static double team_that_fits(const struct rule_case *c, double sleeps)
 {
-    const double alone = FACT_OF(c, SERIAL_CORES);
-    const double work = FACT_OF(c, WORK_CORES) - sleeps * FACT_OF(c, CPU_CORES);
-    const double pieces = fmax(work - alone, 0.2 * FACT_OF(c, WORK_CORES));
-    return isnan(work) ? NAN : alone + rule_in_pieces(c, pieces);
+    struct facts f = *c->f;
+    const double all = FACT_OF(c, WORK_CORES);
+    if (isnan(FACT_OF(c, CHILDREN_AT_WORK))) {
+        const double work = all - sleeps * FACT_OF(c, CPU_CORES);
+        f.v[FACT_WORK_CORES] = fmax(work, FACT_OF(c, SERIAL_CORES) + 0.2 * all);
+    }
+    return isnan(all) ? NAN : threads_left_fitting(&f);
 }
 
 /* With as many threads as cores the work is left: CPU time in which no thread waited for

@@ -115,7 +115,7 @@ static bool settings_first(const struct rule_case *c, double part)
     const bool spare = spare_cores(c) >= c->t->free_cores;
     const bool untried = FACT_OF(c, WORKERS) == 0 && spare;
     if (!fact_known(c->f, FACT_WORKERS))
-        return spare && FACT_OF(c, OPENS_PER_STEP) > 0;
+        return spare && FACT_OF(c, OPENS_PER_STEP) >= 0.5;
     return gain >= c->t->workers_help && (gain >= 0.5 * part || untried);
 }
 

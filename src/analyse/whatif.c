@@ -406,6 +406,10 @@ static bool set_one(struct settings *s, const char *key, const char *value)
     const bool whole = good && number == floor(number) && number <= WORKERS_MAX;
     if (good && set_times(s, key, number))
         return true;
+    if (strcmp(key, "threads") == 0 && whole && number >= 1) {
+        s->threads = (int)number;
+        return true;
+    }
     s->loader = true;
     if (strcmp(key, "workers") == 0 && whole && number >= 0)
         s->workers = (int)number;
@@ -436,11 +440,12 @@ int whatif_parse(const char *text, struct settings *settings,
         if (value)
             *value++ = '\0';
         if (len && (len >= sizeof word || !value || !set_one(&s, word, value))) {
-            (void)snprintf(ret_error, WHATIF_ERROR_LEN,
-                           "'%.*s' is not workers=N, prefetch=N, transform=TIMES, "
-                           "collate=TIMES, data=free, or evaluation, checkpoint, "
-                           "logging, gc, optimizer, batch=TIMES (1 or more)",
-                           (int)(len < 40 ? len : 40), p);
+            (void)snprintf(
+                ret_error, WHATIF_ERROR_LEN,
+                "'%.*s' is not workers=N, prefetch=N, threads=N, transform=TIMES, "
+                "collate=TIMES, data=free, or evaluation, checkpoint, "
+                "logging, gc, optimizer, batch=TIMES (1 or more)",
+                (int)(len < 40 ? len : 40), p);
             return -EINVAL;
         }
         p += len + (p[len] != '\0');

@@ -62,6 +62,7 @@ struct settings {
     double optimizer; /* its step takes so many times less; 0: as it is */
     double batch;     /* so many times as large; 0: as it is */
     bool loader;      /* a setting of the loader was named */
+    int threads;      /* that each process computes with (threads.h); 0: as it is */
 };
 
 enum forecast_limit {
@@ -94,9 +95,9 @@ double whatif_cold_ns(double compute_ns, double idle_ns);
 const char *forecast_limit_name(enum forecast_limit limit);
 
 /* "workers=4,prefetch=2,transform=3" or "data=free", "evaluation=10,checkpoint=5",
- * "logging=50", "gc=100", "batch=8", "collate=10", "optimizer=4", blanks or commas
+ * "logging=50", "gc=100", "batch=8", "collate=10", "optimizer=4", "threads=1", blanks or commas
  * between; what is not named stays as it is. −EINVAL: ret_error says what is wrong. */
-enum { WHATIF_ERROR_LEN = 224 };
+enum { WHATIF_ERROR_LEN = 256 };
 int whatif_parse(const char *text, struct settings *settings,
                  char ret_error[WHATIF_ERROR_LEN]);
 

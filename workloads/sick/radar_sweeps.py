@@ -4,7 +4,7 @@
 # about: computed again for every tilt of every sample although they never change; the network would wait even if all cores did it
 # also: data_loading_bound
 # cure: --tables
-# whatif: transform=20
+# whatif: transform=8
 # needs: torch numpy
 """Hail or not: a small convolutional network over weather radar volumes of three tilts."""
 import argparse

@@ -411,6 +411,10 @@ static void put_forecast(struct json_writer *w, const struct report_forecast *f)
     put_times(w, "batch", f->settings.batch);
     json_key(w, "data_free");
     json_put_bool(w, f->settings.data_free);
+    if (f->settings.threads > 0)
+        field_uint(w, "threads", (uint64_t)f->settings.threads);
+    else
+        field_null(w, "threads");
     field_ms(w, "now_ms", f->now_ns);
     field_ms(w, "step_ms", f->forecast.step_ns);
     field_ms(w, "low_ms", f->forecast.low_ns);

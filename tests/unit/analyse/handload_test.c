@@ -228,6 +228,35 @@ static void a_program_that_does_not_train_is_not_known(void **state)
     assert_false(load.known);
 }
 
+/* Batches of data in memory: whoever is below a function that is called like it. A
+ * simulator, a copy of the weights, or a batch made before the loop is not. */
+static void what_prepares_data_is_known_by_its_name(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(40, 30, { "main", OWN, 110 }, { "learn", OWN, 210 },
+          { "Archive.Batches", OWN, 410 }, { "geometry", OWN, 510 });
+    STACK(20, 20, { "main", OWN, 110 }, { "learn", OWN, 210 },
+          { "Archive.Batches", OWN, 420 });
+    STACK(70, 70, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "move", OWN, 610 });
+    STACK(60, 60, { "main", OWN, 105 }, { "make_batch", OWN, 710 });
+    STACK(50, 50, { "main", OWN, 110 }, { "learn", OWN, 215 },
+          { "fit_batch", OWN, 810 });
+    STACK(50, 50, { "main", OWN, 110 }, { "learn", OWN, 215 },
+          { "fit_batch", OWN, 820 }, { "step", OPTIM, 110 });
+    struct handload made;
+    tables_close(&tables);
+    assert_int_equal(handload_made(&report, &made), 0);
+    assert_true(made.known);
+    assert_near(made.wall_ns, 60e6, 1);
+    assert_near(made.cpu_ns, 50e6, 1);
+    assert_string_equal(made.function, "geometry");
+    assert_int_equal(made.line, 510);
+    /* Nobody of them reads. */
+    assert_int_equal(handload_read(&report, &made), 0);
+    assert_near(made.wall_ns, 0, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -241,6 +270,7 @@ int main(void)
         TEST(who_reads_back_what_it_wrote_may_do_anything_meanwhile),
         TEST(nobody_is_taken_for_the_reader_with_less_than_half_of_the_time),
         TEST(a_program_that_does_not_train_is_not_known),
+        TEST(what_prepares_data_is_known_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

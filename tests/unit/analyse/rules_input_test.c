@@ -247,6 +247,20 @@ static void looks_at_names_are_told_and_count_without_opens(void **state)
     trial_release(&c);
 }
 
+/* Batches made by hand of data in memory: to read ahead is no setting that comes first. */
+static void what_is_made_of_memory_is_made_cheaper_first(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.9 }, { FACT_TRANSFORM_OF_SAMPLE, 1 },
+                           { FACT_SAMPLE_CPU_SHARE, 1 }, { FACT_FREE_CORES, 1 },
+                           { FACT_CORES, 2 }, { FACT_OPENS_PER_STEP, 0.01 });
+    const double memory = judged(&c, "preprocessing_bound")->score;
+    assert_true(memory > judged(&c, "data_loading_bound")->score);
+    c.f.v[FACT_OPENS_PER_STEP] = 16;
+    assert_true(judged(&c, "preprocessing_bound")->score < memory);
+    trial_release(&c);
+}
+
 /* 30 ms of a step of 32 ms by hand, 1600 files and 8000 looks: three quarters are calls, and
  * what Python does around so many is the rest. Left are 2 ms, the bytes, and less of them
  * since caches stay warm. */
@@ -414,6 +428,7 @@ int main(void)
         cmocka_unit_test(where_workers_hide_a_slow_transform_they_come_first),
         cmocka_unit_test(of_opens_and_slow_samples_the_one_that_takes_more_leads),
         cmocka_unit_test(looks_at_names_are_told_and_count_without_opens),
+        cmocka_unit_test(what_is_made_of_memory_is_made_cheaper_first),
         cmocka_unit_test(around_many_files_python_goes_with_them),
         cmocka_unit_test(the_gain_is_what_the_model_of_the_loader_says),
         cmocka_unit_test(the_reason_for_waiting_comes_before_the_waiting),

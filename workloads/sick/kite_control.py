@@ -2,6 +2,7 @@
 # about: evolution strategies for a power kite: four simulator processes each run their rollouts with eight torch threads ("--threads 8" from the big server), so 32 threads fight over the few cores and wait for each other at every parallel loop
 # also: sync_stall
 # cure: --threads 1
+# whatif: threads=1
 # needs: torch numpy
 """Learns the steering of a power kite by evolution strategies.
 
