@@ -1,10 +1,13 @@
 /* capture_python.c: the supervisor looks at Python stacks.
  *
- * At a steady rate, and late rather than never when the supervisor is busy: time is
- * attributed by how long it was since the last look, not by counting looks. When looking
- * costs more than its share of a core, it is done more seldom. That share is smaller once
- * the run is no longer young: by then hundreds of looks have been made, and a run of hours
- * needs no more of them a second to be known as well.
+ * At a rate that is steady on the whole, and late rather than never when the supervisor
+ * is busy: time is attributed by how long it was since the last look, not by counting
+ * looks. When looking costs more than its share of a core, it is done more seldom. That
+ * share is smaller once the run is no longer young: by then hundreds of looks have been
+ * made, and a run of hours needs no more of them a second to be known as well.
+ *
+ * Pauses are drawn at random between a half and three halves of what they should be: at a
+ * steady pace a loop of the same length would be found at the same place again and again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +19,7 @@
 #include "base/moment.h"
 #include "launch/capture_list.h"
 #include "launch/family.h"
+#include "num/prng.h"
 
 enum { DEFAULT_HZ = 100, MORE_HZ = 250, FAMILY_AGE_NS = 100000000 };
 enum { WAIT_NS = 20000000, LONG_WAIT_NS = 250000000, IDLE_NS = 40000000 };
@@ -31,6 +35,7 @@ struct pythons {
     struct family *family; /* borrowed */
     uint64_t period_ns, started_ns;
     bool asked_for; /* the rate */
+    struct prng random;
     struct watch_process living[FAMILY_LIVING_MAX];
 };
 
@@ -53,6 +58,7 @@ static int prepare(const struct capture_context *context, void **ret_state)
     if (!p)
         return -ENOMEM;
     p->period_ns = SECOND_NS / rate;
+    prng_init(&p->random, moment_ns(CLOCK_MONOTONIC));
     p->asked_for = context->options->rate_hz || context->level == SONDE_COMPREHENSIVE;
     *ret_state = p;
     return 0;
@@ -115,8 +121,8 @@ static uint64_t tick(void *state, uint64_t now)
     look(p, now);
     const uint64_t dear = pause_for_cost(p, now,
                                          moment_ns(CLOCK_THREAD_CPUTIME_ID) - before);
-    const uint64_t pause = pause_for(p, now);
-    return now + (dear > pause ? dear : pause);
+    const uint64_t least = pause_for(p, now), pause = dear > least ? dear : least;
+    return now + pause / 2 + prng_below(&p->random, pause + 1);
 }
 
 static void release(void *state)
