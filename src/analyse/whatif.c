@@ -8,8 +8,9 @@
  *
  * Cores: two busy hardware threads of one core do about 1.3 times the work of one, and
  * guests do not always say which of theirs are such pairs. Two workers on two cores beside
- * the step did 0.67 (hydrophone_calls) and 0.83 (star_plates) of what the CPU time of a run
- * without workers promised, the measured case with large batches 0.65. Other programs
+ * the step did 0.67 (hydrophone_calls, spinning threads in each) of what the CPU time of a
+ * run without workers promised, the measured case with large batches 0.65; others nearly
+ * all of it (thread_of_worker). Other programs
  * take cores too: how much of that is felt depends on who the scheduler favours. For the
  * same reason the
  * main thread computes faster once workers leave its core's other thread alone: by
