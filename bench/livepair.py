@@ -138,12 +138,12 @@ class Side:
         lines = self.output.read().strip().splitlines()
         return lines[-1][:100] if lines else "it ended without a word"
 
-    def warm_up(self) -> None:
-        """Until it has made steps for a second; then it stands still."""
+    def warm_up(self, warm_s: float = WARM_S) -> None:
+        """Until it has made steps for so long; then it stands still."""
         limit = self.at + START_S
         while time.perf_counter() < limit and self.process.poll() is None:
             time.sleep(0.02)
-            if self.stamps.new() and self.stamps.values[1] + WARM_S < time.perf_counter():
+            if self.stamps.new() and self.stamps.values[1] + warm_s < time.perf_counter():
                 break
         else:
             raise RuntimeError(self.last_words())
@@ -247,9 +247,16 @@ def compare(sides: list[Side], cpu_s: list[float], blocks: int) -> Pair:
 
 
 def run_pair(
-    commands: list[list[object]], env: dict[str, str], blocks: int, number: int
+    commands: list[list[object]],
+    env: dict[str, str],
+    blocks: int,
+    number: int,
+    warm_s: float = WARM_S,
 ) -> Pair:
-    """commands: alone, with. Who starts first, and who begins, changes with the number."""
+    """commands: alone, with. Who starts first, and who begins, changes with the number.
+
+    A long warm-up is made by both at once, so their starts are not to be compared.
+    """
     with tempfile.TemporaryDirectory(prefix="sonde-bench-", dir="/dev/shm") as folder:
         sides: list[Side] = []
         order = [0, 1] if number % 2 == 0 else [1, 0]
@@ -258,7 +265,10 @@ def run_pair(
             for i in order:
                 by_index[i] = Side(list(map(str, commands[i])), env, folder)
                 sides.append(by_index[i])
-                by_index[i].warm_up()
+                if warm_s == WARM_S:
+                    by_index[i].warm_up()
+            for i in order if warm_s != WARM_S else ():
+                by_index[i].warm_up(warm_s)
             before = [by_index[i].cpu_s() for i in (0, 1)]
             first, second = by_index[order[0]], by_index[order[1]]
             for _ in range(blocks):

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyse/facts.h"
@@ -144,7 +145,9 @@ static int forecast_loop(struct report *r, const struct pipeline *p,
         return rc;
     habits_of(r, facts, &habits);
     const struct settings *s = &one->settings;
-    const bool loader = s->loader || !habits_asked(s);
+    /* Beside workers a step is no shorter than it takes to make its batch. */
+    const bool beside = s->optimizer > 0 && p->known && p->workers > 0;
+    const bool loader = s->loader || beside || !habits_asked(s);
     if (loader) {
         struct settings with = *s;
         with.compute_less_ns = habits_less_ns(&habits, s);
@@ -169,6 +172,10 @@ static int forecast(struct report *r, const struct pipeline *p,
     one->loop_now_ns = one->step_mean_ns = NAN;
     if (one->settings.loader && !p->known)
         return SONDE_E_NOTFOUND;
+    if (one->settings.collate_speed > 0 && !(p->collate_share > 0)) {
+        (void)snprintf(error, WHATIF_ERROR_LEN, "no collate function was recorded");
+        return -EINVAL;
+    }
     const int rc = forecast_loop(r, p, one, error);
     if (rc < 0 && (loop || rc != -EINVAL))
         return rc;

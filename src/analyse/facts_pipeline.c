@@ -164,6 +164,9 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
                                       : fmax(make, loader_mean_ns(&l->fetch)),
         .make_cpu_ns = cpu,
         .transform_share = loader_transform_share(l),
+        .collate_share = l->collate.d.count
+                             ? loader_mean_ns(&l->collate) / loader_mean_ns(&l->make)
+                             : NAN,
         .ship_ns = l->num_workers > 0 ? median_of_times(&l->pickle) : NAN,
         .receive_ns = l->num_workers > 0 ? own_receive(l) : NAN,
         .receive_idle_ns = l->num_workers > 0 ? idle_receive(l) : NAN,
@@ -196,6 +199,7 @@ static void fill_by_hand(const struct report *r, struct pipeline *p)
         .compute_cpu_ns = NAN,
         .make_ns = make,
         .make_cpu_ns = NAN,
+        .collate_share = NAN,
         .ship_ns = NAN,
         .receive_ns = NAN,
         .receive_idle_ns = NAN,

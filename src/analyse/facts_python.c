@@ -75,6 +75,35 @@ static double gc_likely(const struct report *r, const struct py_thread *t,
     return at_most(fmax(t->gc_ns - outside, 0) / loop_ns, 1);
 }
 
+/* From one look at a thread to the next: long runs are looked at more seldom. */
+static double mean_look(const struct py_profile *p)
+{
+    double watched_ns = 0;
+    for (size_t i = 0; i < p->thread_count; i++)
+        watched_ns += p->threads[i].wall_ns;
+    return p->samples ? fmax(watched_ns / (double)p->samples, p->period_ns)
+                      : p->period_ns;
+}
+
+/* Where one line calls the collector (all of its time is collecting, and most collecting is
+ * at it), what is outside of phases and not at that line is the program's own work, and
+ * stays. Both ends of every call fall between two looks at the stack: what is less than
+ * that makes of it is not known. */
+static double beside_collector(const struct report *r, const struct py_thread *t,
+                               const struct py_place *line, const struct facts *f)
+{
+    const double steps = (double)r->account.steps;
+    const double look_ns = mean_look(&r->python);
+    const bool calls = line->ns <= 1.03 * t->gc_ns && line->ns >= 0.5 * t->gc_ns;
+    if (!r->account.known || !(steps > 0) || !calls)
+        return NAN;
+    /* One call for every step; steps are counted from one to the next. */
+    const double beside = f->v[FACT_OTHER_SHARE] -
+                          line->ns / (steps + 1) / r->account.mean_ns;
+    const double unsure = look_ns * sqrt(2 / 12.0 / steps) / r->account.mean_ns;
+    return beside > 2 * unsure ? beside : NAN;
+}
+
 /* The time these shares are of: the loop where there is one. */
 static double judged_ns(const struct report *r, double main_ns)
 {
@@ -124,5 +153,6 @@ void facts_of_python(struct report *r, struct facts *f)
         f->v[FACT_LOAD_LINE_SHARE] = lines.top[PY_LOADING].ns / load_ns;
     f->v[FACT_GC_SHARE] = gc_share(r, t, f->v[FACT_IMPORT_S], loop);
     f->v[FACT_GC_LIKELY_SHARE] = gc_likely(r, t, f->v[FACT_IMPORT_S], loop);
+    f->v[FACT_GC_BESIDE_SHARE] = beside_collector(r, t, &lines.top[PY_ANY], f);
     set_lines(r, f, &lines);
 }

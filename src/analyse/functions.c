@@ -181,6 +181,7 @@ static int count_all(const struct stacks *s, struct arena *arena,
         rc = teams_count(s, arena, &hot->teams);
     hot->tight_share = c.samples ? (double)tight / (double)c.samples : 0;
     hot->samples = c.samples;
+    hot->taken = s->info.taken ? s->info.taken : c.samples;
     hot->own_share = c.samples ? (double)c.own / (double)c.samples : 0;
     hot->cpu_ns = (double)(c.samples + hot->lost) * hot->period_ns;
     free(c.self);

@@ -62,7 +62,8 @@ double habits_log_share(const struct facts *f)
 /* What is left is all but the collector, and goes somewhat faster: walking over all objects
  * empties the caches, and filling them again (some MB at some GB/s) is part of what comes
  * behind it. Where it was called between the phases, those are left, and with them what
- * calls them. */
+ * calls them. Of the program's own work that was seen there most is cold code around the
+ * phases, unless it is more than they are: a loop that makes its own batches. */
 double habits_without_collector(const struct facts *f)
 {
     const double share = f->v[FACT_GC_SHARE];
@@ -70,8 +71,10 @@ double habits_without_collector(const struct facts *f)
     const double likely = fmax(share, known > 0.99 ? 0.99 : known);
     const double phases = 1 - f->v[FACT_OTHER_SHARE];
     const double refill = 0.7 / f->v[FACT_STEP_MS];
+    const double beside = f->v[FACT_GC_BESIDE_SHARE];
+    const double around = beside >= phases ? beside : 0.1 * phases;
     if (phases > 0 && phases < 1 - 0.8 * share && refill > 0)
-        return fmax(phases - refill, 0.5 * phases) + 0.1 * phases;
+        return fmax(phases - refill, 0.5 * phases) + around;
     return 0.85 * (1 - likely);
 }
 
@@ -90,6 +93,7 @@ void habits_of(const struct report *r, const struct facts *f, struct habits *ret
         .extra_ns = { a->checkpoint_ns, a->evaluation_ns },
         .log_ns = habits_log_share(f) * loop,
         .gc_ns = (1 - habits_without_collector(f)) * loop,
+        .optimizer_ns = f->v[FACT_OPTIMIZER_SHARE] * a->mean_ns * (double)a->steps,
         .fixed = fixed.mid,
         .fixed_low = fixed.low,
         .fixed_high = fixed.high,
@@ -113,14 +117,31 @@ static double part_gone(double times)
 bool habits_asked(const struct settings *s)
 {
     return s->threads > 0 || s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 ||
-           s->gc > 0 || s->batch > 0;
+           s->gc > 0 || s->optimizer > 0 || s->batch > 0;
 }
 
-double habits_less_ns(const struct habits *h, const struct settings *s)
+/* Behind a long optimizer's step the next one begins with cold caches (whatif_cold_ns):
+ * behind a shorter one it is that much faster. */
+static double faster_optimizer(const struct habits *h, double times)
+{
+    const double now = h->optimizer_ns / h->steps;
+    const double gone = now * part_gone(times), rest = h->step_ns - now;
+    if (!(gone > 0) || !(rest > 0))
+        return 0;
+    return gone + whatif_cold_ns(rest, now) - whatif_cold_ns(rest, now - gone);
+}
+
+/* Of a step: what goes with things that are known from sampled stacks. */
+static double sampled_less(const struct habits *h, const struct settings *s)
 {
     const double logs = h->log_ns / h->steps * part_gone(s->logging);
     const double collects = h->gc_ns / h->steps * part_gone(s->gc);
     return (logs > 0 ? logs : 0) + (collects > 0 ? collects : 0);
+}
+
+double habits_less_ns(const struct habits *h, const struct settings *s)
+{
+    return sampled_less(h, s) + faster_optimizer(h, s->optimizer);
 }
 
 static int refuse(char error[WHATIF_ERROR_LEN], const char *why)
@@ -174,6 +195,8 @@ static int check(const struct habits *h, const struct settings *s,
         return refuse(error, "no time in logging was recorded");
     if (s->gc > 0 && !(h->gc_ns > 0))
         return refuse(error, "no time in Python's garbage collector was recorded");
+    if (s->optimizer > 0 && !(h->optimizer_ns > 0))
+        return refuse(error, "no steps of an optimizer were recorded");
     if (s->batch > 0 && s->loader)
         return refuse(error, "batch= goes with no setting of the loader: how long a "
                              "larger batch takes to make was not measured");
@@ -184,6 +207,19 @@ static int check(const struct habits *h, const struct settings *s,
         return refuse(error, "what of a step is paid by the sample is not known: it "
                              "takes native stacks and the batch's size");
     return check_threads(h, s, error);
+}
+
+/* What an extra does to the steps around it: seen by comparing them with others. Where every
+ * step has one, each begins as cold as behind any other work of that length. */
+static double beside_extra(const struct habits *h, int extra)
+{
+    const double seen = h->beside_ns[extra], count = h->extras[extra];
+    if (!isnan(seen))
+        return fmax(seen, 0);
+    return count >= 0.5 * h->steps
+               ? fmin(count, h->steps) *
+                     whatif_cold_ns(h->step_ns, h->extra_ns[extra] / count)
+               : 0;
 }
 
 /* Steady steps alone: the mean one, and what it does to the loop. */
@@ -201,8 +237,7 @@ static struct parts steps_after(const struct habits *h, const struct settings *s
     const double now = loader ? loader_now_ns : h->step_ns;
     double step = loader ? loader->step_ns : h->step_ns - habits_less_ns(h, s);
     for (int i = 0; i < EXTRAS; i++)
-        if (h->beside_ns[i] > 0)
-            step -= h->beside_ns[i] / h->steps * part_gone(times[i]);
+        step -= beside_extra(h, i) / h->steps * part_gone(times[i]);
     step = fmax(step * threads_part(h, s), 0);
     return (struct parts){ step, h->steps * (now - step) };
 }
@@ -232,11 +267,14 @@ static void widen(const struct habits *h, struct habits_forecast *f)
 }
 
 /* Logging and collecting are known from sampled stacks, and both empty caches that the
- * steps fill again: it may be a seventh more, or less, but not many times what is left. */
+ * steps fill again: it may be a seventh more, or less, but not many times what is left. An
+ * optimizer's time is known, what it does to the rest of the step is not: one that fills
+ * memory with temporaries made forward and backward take a third longer. */
 static void widen_sampled(const struct habits *h, const struct settings *s,
                           struct habits_forecast *f)
 {
-    const double by = fmin(0.15 * habits_less_ns(h, s), 0.5 * f->step_ns);
+    const double by = fmin(0.15 * sampled_less(h, s), 0.5 * f->step_ns) +
+                      fmin(0.15 * faster_optimizer(h, s->optimizer), 0.25 * f->step_ns);
     f->step_low_ns = fmax(f->step_low_ns - by, 0.4 * f->step_low_ns);
     f->step_high_ns = fmin(f->step_high_ns + by, fmax(f->step_high_ns, h->step_ns));
     f->loop_low_ns = fmax(f->loop_low_ns - by * h->steps, 0.4 * f->loop_low_ns);

@@ -25,8 +25,9 @@ struct habits {
     double extra_ns[EXTRAS];  /* all of them together, in their zones */
     double beside_ns[EXTRAS]; /* in steps, because of them (account_beside_ns) */
     double log_ns;            /* of the loop */
-    double gc_ns; /* of the loop: with what the collector takes from others */
-    double fixed; /* of a step: the share paid however large its batch is */
+    double gc_ns;        /* of the loop: with what the collector takes from others */
+    double optimizer_ns; /* of the loop: the optimizer's steps */
+    double fixed;        /* of a step: the share paid however large its batch is */
     double fixed_low, fixed_high;
     double workers;            /* of the loader; NaN: none */
     double foreign_share;      /* of the cores, taken by other programs; NaN: none */
@@ -43,7 +44,8 @@ void habits_of(const struct report *report, const struct facts *facts,
 
 /* Whether anything of the loop was asked for. */
 bool habits_asked(const struct settings *settings);
-/* What logging and collecting more seldom takes off the main thread's work in a step. */
+/* What logging and collecting more seldom, and a faster optimizer, take off the main
+ * thread's work in a step. */
 double habits_less_ns(const struct habits *habits, const struct settings *settings);
 /* `loader`: what settings of the loader make of a step, with the logging as it is asked
  * for; NULL where none was named. −EINVAL: ret_error says what was not recorded. */

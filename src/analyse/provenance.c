@@ -118,9 +118,13 @@ static void add_resources(struct report *r)
         "");
     const bool overhead = isfinite(report_overhead_percent(r));
     add(r, "overhead_percent", overhead ? MEASURED : UNAVAILABLE,
-        overhead ? "events of the main thread × the cost of one, measured when the "
-                   "process began, plus its waits for trace space"
-                 : "no process measured what an event costs",
+        !overhead ? "no process measured what an event costs"
+        : r->hot.samples >= REPORT_SAMPLES_FOR_OVERHEAD
+            ? "the larger of: CPU samples in Sonde's code inside the program; events of "
+              "the main thread × the cost of one, plus its waits for trace space. What "
+              "the kernel does for sampling, and the supervisor, are not in it"
+            : "events of the main thread × the cost of one, measured when the "
+              "process began, plus its waits for trace space",
         "");
     add(r, "overhead_mb", supervisor ? MEASURED : UNAVAILABLE,
         supervisor ? "resident set of the supervisor; mapped traces not included"

@@ -554,7 +554,7 @@ double report_gpu_busy_share(const struct report *report)
                : NAN;
 }
 
-double report_overhead_percent(const struct report *r)
+static double events_overhead_percent(const struct report *r)
 {
     if (r->main_process >= r->process_count)
         return NAN;
@@ -563,6 +563,12 @@ double report_overhead_percent(const struct report *r)
     if (!(wall_ns > 0))
         return NAN;
     return 100 * ((double)p->main_events * p->event_cost_ns + p->wait_ns) / wall_ns;
+}
+
+double report_overhead_percent(const struct report *r)
+{
+    const bool sampled = r->hot.samples >= REPORT_SAMPLES_FOR_OVERHEAD;
+    return fmax(events_overhead_percent(r), sampled ? 100 * r->hot.own_share : NAN);
 }
 
 double report_cpu_percent(const struct report *report)

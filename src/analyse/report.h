@@ -179,9 +179,11 @@ double report_cpu_percent(const struct report *report);
 double report_peak_rss_mb(const struct report *report);
 /* Share of the run in which its cards had work, their mean; NaN without cards. */
 double report_gpu_busy_share(const struct report *report);
-/* What recording cost the main thread of the main process, in percent of its time: its
- * events at the price measured when the process began, and its waits for space. NaN
- * when the price is not known. */
+/* What Sonde cost inside the program, in percent: the part of the sampled CPU time that
+ * its code took (allocations, I/O, Python and all), or, where that is more or nothing was
+ * sampled, the main thread's events at the price measured when its process began, and
+ * its waits for space, of its time. NaN when neither is known. */
+enum { REPORT_SAMPLES_FOR_OVERHEAD = 100 };
 double report_overhead_percent(const struct report *report);
 /* How long a thread had recorded nothing when the run ended (while it runs: when its
  * process was last heard of). */

@@ -129,6 +129,9 @@ static void gain_of_threads(const struct rule_case *c, struct draft *d, double l
                              1 - least };
 }
 
+/* Of a step: less is no gain. */
+static const double NOTHING = 0.02;
+
 static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
 {
     const double per_core = FACT_OF(c, BUSY_THREADS) / FACT_OF(c, CORES);
@@ -141,6 +144,9 @@ static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
     const double lost = fmin(fmax(team_loss(c), crowd ? turn : 0), 0.8);
     d->stake = lost;
     gain_of_threads(c, d, lost);
+    /* A team whose work alone fills the step has lost nothing to one another: it waits
+     * for others, a loader's workers say, and they have an illness of their own. */
+    d->always_low = !crowd && d->gain.mid < NOTHING;
     buf_printf(&d->text, "%.0f threads %s %.0f cores", threads,
                crowd ? "want to run on" : "share", FACT_OF(c, CORES));
     if (is_team(c))

@@ -82,8 +82,9 @@ THRESHOLD(memory_mb, INFINITY, 16000, "MiB",
 THRESHOLD(worker_growth, 0.05, NAN, "share",
           "of the memory limit by which workers grew, or …")
 THRESHOLD(worker_growth_mb, 64, NAN, "MiB", "… this much, and …")
-THRESHOLD(worker_growth_each_mb, 32, NAN, "MiB",
-          "… this much each: any copies some of the interpreter's own objects")
+THRESHOLD(worker_growth_each_mb, 32, NAN, "MiB", "… this much each that they allocated")
+THRESHOLD(worker_growth_copied_mb, 64, NAN, "MiB",
+          "… or copied: half of it may be the interpreter's own objects")
 THRESHOLD(worker_growth_own_mb, 128, NAN, "MiB",
           "… or this much each, where the data set holds few objects: the collector "
           "walks over those of the interpreter and its modules once")

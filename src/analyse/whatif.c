@@ -142,13 +142,24 @@ static double unshared_by(const struct pipeline *p, const struct settings *s,
     return fmax(fmin(faults, costs->ship_ns_per_mb * known_or(p->batch_mb, 0)), 0);
 }
 
+/* Of the time to make a batch: what is left with other transforms, or another collate
+ * function. A part of it is one or the other. */
+static double made_faster(const struct pipeline *p, const struct settings *s)
+{
+    const double speed = s->transform_speed > 0 ? s->transform_speed : 1;
+    const double joins = s->collate_speed > 0 ? s->collate_speed : 1;
+    const double collate = joins > 1 || joins < 1
+                               ? fmin(fmax(known_or(p->collate_share, 0), 0), 1)
+                               : 0;
+    const double share = fmin(fmax(known_or(p->transform_share, 1), 0), 1 - collate);
+    return 1 - share - collate + share / speed + collate / joins;
+}
+
 static struct times times_of(const struct pipeline *p, const struct settings *s,
                              const struct costs *costs)
 {
-    const double speed = s->transform_speed > 0 ? s->transform_speed : 1;
-    const double share = fmin(fmax(known_or(p->transform_share, 1), 0), 1);
     const double part = s->make_part > 0 ? fmin(s->make_part, 1) : 1;
-    const double factor = s->data_free ? 0 : part * (1 - share + share / speed);
+    const double factor = s->data_free ? 0 : part * made_faster(p, s);
     const double mb = known_or(p->batch_mb, 0);
     const double warm = warmer_by(p, s, factor);
     const double unshared = unshared_by(p, s, costs);
@@ -397,10 +408,10 @@ const char *forecast_limit_name(enum forecast_limit limit)
 /* Times more seldom, or as large: 1 and more. */
 static bool set_times(struct settings *s, const char *key, double times)
 {
-    double *const fields[] = { &s->evaluation, &s->checkpoint, &s->logging, &s->gc,
-                               &s->batch };
-    static const char *const names[] = { "evaluation", "checkpoint", "logging", "gc",
-                                         "batch" };
+    double *const fields[] = { &s->evaluation, &s->checkpoint, &s->logging,
+                               &s->gc,         &s->batch,      &s->optimizer };
+    static const char *const names[] = { "evaluation", "checkpoint", "logging",
+                                         "gc",         "batch",      "optimizer" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(key, names[i]) == 0 && times >= 1 && times <= 1e6) {
             *fields[i] = times;
@@ -429,6 +440,8 @@ static bool set_one(struct settings *s, const char *key, const char *value)
         s->prefetch = (int)number;
     else if (strcmp(key, "transform") == 0 && good && number > 0)
         s->transform_speed = number;
+    else if (strcmp(key, "collate") == 0 && good && number > 0)
+        s->collate_speed = number;
     else if (strcmp(key, "data") == 0 && strcmp(value, "free") == 0)
         s->data_free = true;
     else
@@ -453,9 +466,8 @@ int whatif_parse(const char *text, struct settings *settings,
             (void)snprintf(
                 ret_error, WHATIF_ERROR_LEN,
                 "'%.*s' is not workers=N, prefetch=N, threads=N, transform=TIMES, "
-                "data=free, or evaluation, checkpoint, logging, gc, "
-                "batch=TIMES "
-                "(1 or more)",
+                "collate=TIMES, data=free, or evaluation, checkpoint, "
+                "logging, gc, optimizer, batch=TIMES (1 or more)",
                 (int)(len < 40 ? len : 40), p);
             return -EINVAL;
         }

@@ -35,6 +35,7 @@ struct pipeline {
     double make_ns;           /* samples and collate, in one process */
     double make_cpu_ns;       /* NaN: all of it */
     double transform_share;   /* of make_ns; NaN: all of it */
+    double collate_share;     /* of make_ns; NaN: not known */
     double ship_ns;           /* in the worker; NaN: from batch_mb */
     double receive_ns;        /* in the main process; NaN: from batch_mb */
     double receive_idle_ns;   /* … from a worker with nothing else to do; NaN or 0: as
@@ -52,15 +53,17 @@ struct pipeline {
 struct settings {
     int workers, prefetch;
     double transform_speed; /* 2: twice as fast */
+    double collate_speed;   /* … the collate function; 0: as it is */
     bool data_free;         /* batches are always there */
     double make_part;       /* of the time to make a batch that is left; 0: all */
     bool even;              /* every batch takes as long as the mean one */
     double compute_less_ns; /* of the main thread's own work that goes */
     /* Of the loop around it (habits.h): so many times more seldom; 0: as it is. */
     double evaluation, checkpoint, logging, gc;
-    double batch; /* so many times as large; 0: as it is */
-    bool loader;  /* a setting of the loader was named */
-    int threads;  /* that each process computes with (threads.h); 0: as it is */
+    double optimizer; /* its step takes so many times less; 0: as it is */
+    double batch;     /* so many times as large; 0: as it is */
+    bool loader;      /* a setting of the loader was named */
+    int threads;      /* that each process computes with (threads.h); 0: as it is */
 };
 
 enum forecast_limit {
@@ -93,8 +96,9 @@ double whatif_cold_ns(double compute_ns, double idle_ns);
 const char *forecast_limit_name(enum forecast_limit limit);
 
 /* "workers=4,prefetch=2,transform=3" or "data=free", "evaluation=10,checkpoint=5",
- * "logging=50", "gc=100", "batch=8", "threads=1", blanks or commas between; what is not named stays as it is. −EINVAL: ret_error says what is wrong. */
-enum { WHATIF_ERROR_LEN = 192 };
+ * "logging=50", "gc=100", "batch=8", "collate=10", "optimizer=4", "threads=1", blanks or commas
+ * between; what is not named stays as it is. −EINVAL: ret_error says what is wrong. */
+enum { WHATIF_ERROR_LEN = 256 };
 int whatif_parse(const char *text, struct settings *settings,
                  char ret_error[WHATIF_ERROR_LEN]);
 

@@ -1,8 +1,13 @@
 /* capture_python.c: the supervisor looks at Python stacks.
  *
- * At a steady rate, and late rather than never when the supervisor is busy: time is
- * attributed by how long it was since the last look, not by counting looks. When looking
- * costs more than its share of a core, it is done more seldom.
+ * At a rate that is steady on the whole, and late rather than never when the supervisor
+ * is busy: time is attributed by how long it was since the last look, not by counting
+ * looks. When looking costs more than its share of a core, it is done more seldom. That
+ * share is smaller once the run is no longer young: by then hundreds of looks have been
+ * made, and a run of hours needs no more of them a second to be known as well.
+ *
+ * Pauses are drawn at random between a half and three halves of what they should be: at a
+ * steady pace a loop of the same length would be found at the same place again and again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,18 +19,23 @@
 #include "base/moment.h"
 #include "launch/capture_list.h"
 #include "launch/family.h"
+#include "num/prng.h"
 
 enum { DEFAULT_HZ = 100, MORE_HZ = 250, FAMILY_AGE_NS = 100000000 };
 enum { WAIT_NS = 20000000, LONG_WAIT_NS = 250000000, IDLE_NS = 40000000 };
 static const uint64_t SECOND_NS = 1000000000;
-static const double MOST_OF_A_CORE = 0.03; /* when somebody asked for a rate */
-static const double MOST_BY_ITSELF = 0.01;
+static const uint64_t YOUNG_NS = 10000000000;
+static const uint64_t SETTLED_NS = 100000000;   /* longest pause for being dear */
+static const double MOST_OF_A_CORE = 0.03;      /* when somebody asked for a rate */
+static const double MOST_BY_ITSELF = 0.01;      /* of a young run … */
+static const double MOST_WHEN_SETTLED = 0.0025; /* … and later */
 
 struct pythons {
     struct watch *watch;
     struct family *family; /* borrowed */
     uint64_t period_ns, started_ns;
-    double most; /* of a core */
+    bool asked_for; /* the rate */
+    struct prng random;
     struct watch_process living[FAMILY_LIVING_MAX];
 };
 
@@ -48,7 +58,8 @@ static int prepare(const struct capture_context *context, void **ret_state)
     if (!p)
         return -ENOMEM;
     p->period_ns = SECOND_NS / rate;
-    p->most = context->options->rate_hz ? MOST_OF_A_CORE : MOST_BY_ITSELF;
+    prng_init(&p->random, moment_ns(CLOCK_MONOTONIC));
+    p->asked_for = context->options->rate_hz || context->level == SONDE_COMPREHENSIVE;
     *ret_state = p;
     return 0;
 }
@@ -87,6 +98,18 @@ static uint64_t pause_for(const struct pythons *p, uint64_t now)
     return idle > p->period_ns ? idle : p->period_ns;
 }
 
+/* So long that looking takes no more than its share. */
+static uint64_t pause_for_cost(const struct pythons *p, uint64_t now, uint64_t cost_ns)
+{
+    if (p->asked_for)
+        return (uint64_t)((double)cost_ns / MOST_OF_A_CORE);
+    const uint64_t young = (uint64_t)((double)cost_ns / MOST_BY_ITSELF);
+    if (now - p->started_ns < YOUNG_NS || young > SETTLED_NS)
+        return young;
+    const uint64_t settled = (uint64_t)((double)cost_ns / MOST_WHEN_SETTLED);
+    return settled < SETTLED_NS ? settled : SETTLED_NS;
+}
+
 static uint64_t tick(void *state, uint64_t now)
 {
     struct pythons *p = state;
@@ -96,9 +119,10 @@ static uint64_t tick(void *state, uint64_t now)
     if (!p->started_ns)
         p->started_ns = now;
     look(p, now);
-    const double dear = (double)(moment_ns(CLOCK_THREAD_CPUTIME_ID) - before) / p->most;
-    const uint64_t pause = pause_for(p, now);
-    return now + (dear > (double)pause ? (uint64_t)dear : pause);
+    const uint64_t dear = pause_for_cost(p, now,
+                                         moment_ns(CLOCK_THREAD_CPUTIME_ID) - before);
+    const uint64_t least = pause_for(p, now), pause = dear > least ? dear : least;
+    return now + pause / 2 + prng_below(&p->random, pause + 1);
 }
 
 static void release(void *state)
@@ -115,5 +139,6 @@ const struct capture_ops capture_python = {
     .prepare = prepare,
     .start = start,
     .tick = tick,
+    .at_any_time = true,
     .release = release,
 };

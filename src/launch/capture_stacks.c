@@ -95,6 +95,8 @@ static int stacks_attach(void *state, const struct capture_context *c)
                                              .rate_hz = s->rate_hz,
                                              .on_exec = true,
                                              .paused = c->after_ns > 0,
+                                             .in_spells = !c->options->rate_hz &&
+                                                          c->level == SONDE_DETAILED,
                                              .dir = c->dir,
                                              .control = c->control };
     const uint64_t now = monotonic_ns();
@@ -180,5 +182,6 @@ const struct capture_ops capture_stacks = {
     .attach = stacks_attach,
     .tick = stacks_tick,
     .finish = stacks_finish,
+    .at_any_time = true,
     .release = stacks_release,
 };

@@ -71,17 +71,23 @@ void captures_start(struct captures *c, pid_t pid)
         if (rc < 0)
             gave_up(c, i, rc);
         else
-            c->one[i].next_ns = list[i]->tick ? 1 : 0;
+            c->one[i].next = due_exactly_at(list[i]->tick ? 1 : 0);
     }
+}
+
+static struct due next_tick(const struct capture_ops *ops, void *state, uint64_t now_ns)
+{
+    const uint64_t at = ops->tick(state, now_ns);
+    return ops->at_any_time ? due_at(at, now_ns) : due_exactly_at(at);
 }
 
 uint64_t captures_tick(struct captures *c, uint64_t now_ns)
 {
     uint64_t soonest = 0;
     for (size_t i = 0; list[i]; i++) {
-        if (c->one[i].on && c->one[i].next_ns && c->one[i].next_ns <= now_ns)
-            c->one[i].next_ns = list[i]->tick(c->one[i].state, now_ns);
-        const uint64_t next = c->one[i].on ? c->one[i].next_ns : 0;
+        if (c->one[i].on && is_due(c->one[i].next, now_ns))
+            c->one[i].next = next_tick(list[i], c->one[i].state, now_ns);
+        const uint64_t next = c->one[i].on ? c->one[i].next.at : 0;
         if (next && (!soonest || next < soonest))
             soonest = next;
     }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "launch/due.h"
 #include "trace/control.h"
 #include "trace/runfile.h"
 
@@ -57,6 +58,8 @@ struct capture_ops {
     int (*attach)(void *state, const struct capture_context *context);
     /* Something is due. Returns when it wants the next tick, 0: never. Monotonic ns. */
     uint64_t (*tick)(void *state, uint64_t now_ns);
+    /* A tick may come a little early (due.h): it asks itself how much time has passed. */
+    bool at_any_time;
     /* The program has ended but is still in /proc, as a zombie: a last look, short. */
     void (*ending)(void *state);
     /* The program has ended with `status` (as from wait). Longer work is allowed. */
@@ -74,7 +77,7 @@ struct captures {
     struct {
         void *state;
         bool on;
-        uint64_t next_ns; /* 0: never */
+        struct due next;
     } one[CAPTURES_MAX];
 };
 

@@ -270,6 +270,7 @@ static void attach_captures(void *arg, pid_t pid)
 
 int launch_start(struct launch *launch, bool *ret_no_exec)
 {
+    const struct due at_once = due_exactly_at(1);
     *ret_no_exec = false;
     if (signals_waiting(&launch->signals))
         return -EINTR; /* the program could not get what came before it was there */
@@ -288,10 +289,12 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
     launch->child.before_end = before_end;
     launch->child.arg = launch;
     captures_start(&launch->captures, launch->child.pid);
-    postmortem_start(launch->postmortem, launch->child.pid, launch->started_ns);
-    launch->capture_ns = launch->watch_ns = 1;
+    postmortem_start(launch->postmortem, launch->child.pid,
+                     launch->captures.context.family, launch->started_ns);
+    launch->fold = launch->watch = at_once;
+    launch->capture_ns = 1;
     if (launch->options->watcher) {
-        launch->show_ns = 1;
+        launch->show = at_once;
         launch->child.before_stop = launch->options->watcher->hide;
         launch->child.stop_arg = launch->options->watcher->arg;
     }
@@ -314,9 +317,22 @@ static bool reached(uint64_t *moment, uint64_t now)
     return true;
 }
 
+/* Folds once; returns when to do it again. */
+static uint64_t drain_once(struct launch *l, uint64_t now)
+{
+    const int folded = drain_pass(l->drain);
+    if (folded >= BUSY_FOLDED)
+        return now;
+    if (folded < 0 && l->drain_error == 0)
+        l->drain_error = folded;
+    return now + (folded < 0 ? RETRY_US : drain_pause_us(l->drain)) * 1000ULL;
+}
+
 static void do_what_is_due(struct launch *l)
 {
     const uint64_t now = moment_ns(CLOCK_MONOTONIC);
+    if (is_due(l->fold, now))
+        l->fold = due_at(drain_once(l, now), now);
     if (reached(&l->open_ns, now))
         drain_set_gate(l->drain, true);
     if (reached(&l->shut_ns, now))
@@ -329,54 +345,36 @@ static void do_what_is_due(struct launch *l)
     }
     if (reached(&l->kill_ns, now))
         (void)kill(l->child.pid, SIGKILL);
-    if (reached(&l->capture_ns, now))
+    if (l->capture_ns)
         l->capture_ns = captures_tick(&l->captures, now);
-    if (reached(&l->watch_ns, now))
-        l->watch_ns = postmortem_tick(l->postmortem, now, drain_steps(l->drain));
-    if (reached(&l->show_ns, now)) {
+    if (is_due(l->watch, now))
+        l->watch = due_at(postmortem_tick(l->postmortem, now, drain_steps(l->drain)),
+                          now);
+    if (is_due(l->show, now)) {
         const struct launch_watcher *w = l->options->watcher;
         w->tick(w->arg, l->dir.path, l->child.pid, drain_steps(l->drain));
-        l->show_ns = now + SHOW_EVERY_NS;
+        l->show = due_at(now + SHOW_EVERY_NS, now);
     }
 }
 
-static int64_t until_next_moment_us(const struct launch *l, int64_t pause_us)
+static int64_t until_next_moment_us(const struct launch *l)
 {
-    const uint64_t moments[] = { l->open_ns, l->shut_ns,    l->terminate_ns,
-                                 l->kill_ns, l->capture_ns, l->watch_ns,
-                                 l->show_ns };
+    const uint64_t moments[] = { l->fold.at,      l->open_ns, l->shut_ns,
+                                 l->terminate_ns, l->kill_ns, l->capture_ns,
+                                 l->watch.at,     l->show.at };
     const uint64_t now = moment_ns(CLOCK_MONOTONIC);
-    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
-        if (moments[i] == 0)
-            continue;
-        const int64_t left = moments[i] <= now
-                                 ? 0
-                                 : (int64_t)((moments[i] - now) / 1000) + 1;
-        if (left < pause_us)
-            pause_us = left;
-    }
-    return pause_us;
-}
-
-/* Folds once; returns how long to wait before the next time. */
-static int64_t drain_once(struct launch *l)
-{
-    const int folded = drain_pass(l->drain);
-    if (folded < 0) {
-        if (l->drain_error == 0)
-            l->drain_error = folded;
-        return RETRY_US;
-    }
-    return folded >= BUSY_FOLDED ? 0 : (int64_t)drain_pause_us(l->drain);
+    uint64_t soonest = UINT64_MAX;
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+        if (moments[i] && moments[i] < soonest)
+            soonest = moments[i];
+    return soonest <= now ? 0 : (int64_t)((soonest - now) / 1000) + 1;
 }
 
 void launch_follow(struct launch *launch)
 {
     do {
-        int64_t pause_us = drain_once(launch);
         do_what_is_due(launch);
-        pause_us = until_next_moment_us(launch, pause_us);
-        (void)child_wait(&launch->child, pause_us);
+        (void)child_wait(&launch->child, until_next_moment_us(launch));
         if (launch->child.asked.signal != launch->asked_signal) {
             launch->asked_signal = launch->child.asked.signal;
             postmortem_asked(launch->postmortem, launch->asked_signal);

@@ -19,6 +19,7 @@
 
 #include "launch/captures.h"
 #include "launch/child.h"
+#include "launch/due.h"
 #include "launch/postmortem.h"
 #include "launch/rundir.h"
 #include "trace/runfile.h"
@@ -68,9 +69,10 @@ struct launch {
     struct captures captures;
     struct postmortem *postmortem;
     int asked_signal;    /* that the post-mortem was told of */
-    uint64_t watch_ns;   /* next tick of the post-mortem, likewise */
+    struct due fold;     /* next pass over the traces */
+    struct due watch;    /* next tick of the post-mortem */
     uint64_t capture_ns; /* next tick of the captures, monotonic; 0: none */
-    uint64_t show_ns;    /* next tick of the watcher, likewise */
+    struct due show;     /* next tick of the watcher */
     int drain_error;     /* first failure of a pass */
     uint64_t started_ns; /* monotonic, like the moments below; 0 = none or past */
     uint64_t open_ns, shut_ns, terminate_ns, kill_ns;

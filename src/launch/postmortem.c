@@ -16,6 +16,7 @@
 #include "base/human.h"
 #include "base/moment.h"
 #include "launch/crashes.h"
+#include "launch/due.h"
 #include "launch/growth.h"
 #include "launch/hangfile.h"
 #include "launch/hints.h"
@@ -27,7 +28,7 @@ static const char PROC[] = "/proc";
 static const uint64_t MS = 1000000;
 /* Quick looks become rarer while nothing changes. */
 static const uint64_t QUICK_NS = 100 * MS, QUICK_MOST_NS = 400 * MS;
-static const uint64_t SLOW_NS = 200 * MS, FIRST_NS = 5 * MS;
+static const uint64_t SLOW_NS = 200 * MS, FIRST_NS = 5 * MS, FAMILY_AGE_NS = 50 * MS;
 static const uint64_t KILL_AFTER_NS = 2000 * MS; /* from SIGTERM, over the limit */
 /* Looking at hundreds of processes may take a while: at most 1/200 of the time. */
 static const uint64_t DEAREST = 200;
@@ -41,7 +42,7 @@ struct postmortem {
     struct kernellog log;
     uint64_t host_kills; /* before; MEMCG_UNKNOWN */
     struct filling filling;
-    struct family *family;
+    struct family *family; /* borrowed; NULL without /proc */
     struct kin *kin;
     pid_t pid;
     struct growth growth;
@@ -49,7 +50,8 @@ struct postmortem {
     struct hang hang;
     char hang_zone[64];
     struct hangfile hangfile;
-    uint64_t quick_rss, quick_ns, quick_every_ns, slow_ns, slow_every_ns;
+    uint64_t quick_rss, quick_every_ns, slow_every_ns;
+    struct due quick, slow;
     bool over_limit;
     uint64_t size_over, kill_ns;
 };
@@ -131,7 +133,6 @@ void postmortem_free(struct postmortem *p)
     kernellog_release(&p->log);
     watchfile_close(&p->watchfile);
     hangfile_close(&p->hangfile);
-    family_free(p->family);
     kin_free(p->kin);
     free(p);
 }
@@ -150,22 +151,21 @@ static void follow_group(struct postmortem *p)
         p->group_count++;
 }
 
-void postmortem_start(struct postmortem *p, pid_t pid, uint64_t now_ns)
+void postmortem_start(struct postmortem *p, pid_t pid, struct family *family,
+                      uint64_t now_ns)
 {
     if (!p)
         return;
-    const struct family_options options = { .run_dir = p->options.dir,
-                                            .pid = (uint32_t)pid };
     p->pid = pid;
     if (kin_new(PROC, &p->kin) == 0)
-        (void)family_new(&options, &p->family);
+        p->family = family;
     follow_group(p);
     watchfile_open(&p->watchfile, p->options.dir, p->options.control,
                    p->group_count ? &p->group[p->group_count - 1] : NULL);
     hang_init(&p->hang, p->options.hang_ns, now_ns);
     p->hangfile = (struct hangfile){ .dir = p->options.dir,
                                      .control = p->options.control };
-    p->quick_ns = p->slow_ns = now_ns;
+    p->quick = p->slow = due_exactly_at(now_ns);
     p->slow_every_ns = FIRST_NS;
     p->quick_every_ns = QUICK_NS;
 }
@@ -280,7 +280,7 @@ static void look_around(struct postmortem *p, uint64_t now_ns)
     kernellog_read(&p->log);
     if (!p->family || !p->kin)
         return;
-    (void)family_look(p->family, now_ns);
+    family_fresh(p->family, now_ns, FAMILY_AGE_NS);
     kin_look(p->kin, p->family, now_ns);
 }
 
@@ -292,7 +292,8 @@ static void plan_slow(struct postmortem *p, uint64_t now_ns, uint64_t cost_ns)
         longest = p->hang.least_ns / 8;
     p->slow_every_ns = p->slow_every_ns * 2 < longest ? p->slow_every_ns * 2 : longest;
     const uint64_t dear = cost_ns * DEAREST;
-    p->slow_ns = now_ns + (dear > p->slow_every_ns ? dear : p->slow_every_ns);
+    p->slow = due_at(now_ns + (dear > p->slow_every_ns ? dear : p->slow_every_ns),
+                     now_ns);
 }
 
 uint64_t postmortem_tick(struct postmortem *p, uint64_t now_ns, uint64_t steps)
@@ -300,18 +301,18 @@ uint64_t postmortem_tick(struct postmortem *p, uint64_t now_ns, uint64_t steps)
     if (!p || !p->pid)
         return 0;
     filling_look(&p->filling);
-    if (now_ns >= p->slow_ns) {
+    if (is_due(p->slow, now_ns)) {
         const uint64_t before = moment_ns(CLOCK_THREAD_CPUTIME_ID);
         look_around(p, now_ns);
         plan_slow(p, now_ns, moment_ns(CLOCK_THREAD_CPUTIME_ID) - before);
         look_for_hang(p, now_ns, steps);
     }
     hang_count_steps(&p->hang, steps, now_ns);
-    if (now_ns >= p->quick_ns) {
+    if (is_due(p->quick, now_ns)) {
         look_quickly(p, now_ns);
-        p->quick_ns = now_ns + p->quick_every_ns;
+        p->quick = due_at(now_ns + p->quick_every_ns, now_ns);
     }
-    uint64_t next = p->slow_ns < p->quick_ns ? p->slow_ns : p->quick_ns;
+    const uint64_t next = p->slow.at < p->quick.at ? p->slow.at : p->quick.at;
     return next < now_ns + QUICK_NS ? next : now_ns + QUICK_NS;
 }
 

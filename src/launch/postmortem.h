@@ -37,7 +37,10 @@ void postmortem_free(struct postmortem *p);
 
 /* The file through which the program enters its control group; NULL: none. */
 const char *postmortem_group(const struct postmortem *p);
-void postmortem_start(struct postmortem *p, pid_t pid, uint64_t now_ns);
+struct family;
+/* The family is borrowed; NULL: its processes are not known. */
+void postmortem_start(struct postmortem *p, pid_t pid, struct family *family,
+                      uint64_t now_ns);
 /* Returns when it wants the next tick. `steps` as from drain_steps(). */
 uint64_t postmortem_tick(struct postmortem *p, uint64_t now_ns, uint64_t steps);
 

@@ -177,7 +177,7 @@ static bool wait_for_block(struct lane *l, uint32_t *ret_block)
     bool got;
     while (!(got = take_free(l, true, ret_block)) && patient(&p)) {
         bool useful = true;
-        if (p.all < WAIT_FOLDER_NS && folder_at_work(100e6))
+        if (p.all < WAIT_FOLDER_NS && folder_at_work(300e6))
             nap();
         else
             useful = fold_myself();

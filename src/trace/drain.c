@@ -20,6 +20,9 @@
 enum {
     PASS_BLOCKS = 64,         /* per file and pass: every file gets its turn */
     COMPACT_BELOW = 64 << 20, /* during the run; larger files wait for the end */
+    PASS_WANTED = 4,          /* blocks of all files together */
+    PAUSE_LEAST_US = 200,
+    PAUSE_MOST_US = 100000,
 };
 
 enum file_state { FILE_LIVE, FILE_DONE, FILE_DAMAGED };
@@ -239,6 +242,17 @@ static void beat(struct drain *d)
     __atomic_store_n(&d->control->drainer_beat, ticks_now(), __ATOMIC_RELAXED);
 }
 
+/* So that a pass finds a few blocks: busy programs are looked at often, those that fill
+ * a block now and then cost next to nothing. */
+static unsigned next_pause(unsigned pause_us, int folded)
+{
+    const unsigned next = folded > 0 ? pause_us * PASS_WANTED / (unsigned)folded
+                                     : pause_us * 3 / 2;
+    return next < PAUSE_LEAST_US  ? PAUSE_LEAST_US
+           : next > PAUSE_MOST_US ? PAUSE_MOST_US
+                                  : next;
+}
+
 int drain_pass(struct drain *d)
 {
     int folded = 0;
@@ -258,13 +272,7 @@ int drain_pass(struct drain *d)
         beat(d);
     }
     d->blocks += (uint64_t)folded;
-    /* Busy programs are looked at often, idle ones cost next to nothing. */
-    if (folded > 0)
-        d->pause_us = d->pause_us > 2000      ? 1000
-                      : d->pause_us / 2 > 200 ? d->pause_us / 2
-                                              : 200;
-    else
-        d->pause_us = d->pause_us * 3 / 2 < 50000 ? d->pause_us * 3 / 2 : 50000;
+    d->pause_us = next_pause(d->pause_us, folded);
     return folded;
 }
 

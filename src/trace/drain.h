@@ -30,7 +30,7 @@ struct drain_status {
 };
 /* One pass over all files. Returns the number of blocks folded (0 = nothing to do)
  * or a negative error. Call it again at once while it returns much, else sleep:
- * drain_pause_us() says how long (1 ms … 50 ms). */
+ * drain_pause_us() says how long (0.2 ms … 0.1 s). */
 int drain_pass(struct drain *drain);
 unsigned drain_pause_us(const struct drain *drain);
 void drain_status(const struct drain *drain, struct drain_status *ret_status);

@@ -1,7 +1,8 @@
 /* stack_rows.h: sampled native stacks, kind "stacks".
  *
  * The supervisor interrupts every running thread of the program after each period of
- * its CPU time and adds 1 to the count of the stack it finds. Tables:
+ * its CPU time and adds 1 to the count of the stack it finds; or, of a run that is
+ * sampled for an eighth of the time, 8. Tables:
  *
  *     info     one row: rate, method, what was lost
  *     modules  struct stack_module_row: files that code was found in
@@ -57,6 +58,8 @@ struct stack_info_row {
     uint64_t shallow;    /* not unwound because the supervisor had used its share */
     uint64_t other;      /* counted for STACK_OTHER */
     uint64_t unwind_ns;  /* CPU time the supervisor spent on them */
+    uint64_t taken;      /* stacks that were looked at: some stand for several samples.
+                          * 0: as many (older runs) */
 };
 
 /* The same file at any address, of any process, is one row. Of a JIT's code each

@@ -121,10 +121,27 @@ def test_what_if_answers_for_what_is_done_now_and_then(evaluating):
 
 
 @needs_torch
+def test_what_if_answers_for_a_faster_optimizer_or_collate_function(evaluating, waiting):
+    done = sonde("report", "--json", evaluating.directory, "--what-if", "optimizer=4")
+    report = json.loads(done.stdout)
+    (faster,) = report["what_if"]
+    share = next(p["share"] for p in report["account"]["phases"] if p["phase"] == "optimizer")
+    least = faster["now_ms"] * (1 - 0.75 * share)
+    # Three quarters of it go, and what comes behind is warmer by a millisecond at most.
+    assert faster["optimizer"] == 4
+    assert max(least - 1, 0) < faster["step_ms"] <= least * 1.001
+    done = sonde("report", "--json", waiting.directory, "--what-if", "collate=10")
+    (joined,) = json.loads(done.stdout)["what_if"]
+    assert joined["collate"] == 10 and joined["transform"] == 1
+    assert 0.8 * joined["now_ms"] < joined["step_ms"] < joined["now_ms"]
+
+
+@needs_torch
 @pytest.mark.parametrize(
     ("question", "why"),
     [
         ("checkpoint=2", "no checkpoint was recorded"),
+        ("optimizer=0.1", "1 or more"),
         ("evaluation=0.5", "1 or more"),
         ("batch=2,workers=2", "goes with no setting of the loader"),
     ],

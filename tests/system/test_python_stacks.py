@@ -8,6 +8,7 @@ from pythons import interpreters
 from sonde_test import SOURCE, run, sonde
 
 PROGRAM = SOURCE / "tests/system/progs/py_known_times.py"
+BURSTS = SOURCE / "tests/system/progs/py_bursts.py"
 
 
 def lines_of(word):
@@ -53,6 +54,18 @@ def test_time_goes_to_the_lines_that_took_it(tmp_path, minor):
     assert seconds(answer, "SLEEP", "self_s") <= 0.1 * slept + 0.05
     # The other thread's wait is not the main thread's.
     assert seconds(answer, "IDLE", "main_self_s") == 0
+
+
+@pytest.mark.parametrize("minor", list(interpreters())[:1])
+def test_who_sleeps_between_bursts_has_not_burnt_what_came_before(tmp_path, minor):
+    """Looks are farther apart than a burst is long, and a loop has a length of its own."""
+    answer = run(tmp_path / "r", interpreters()[minor], BURSTS, 8).report()
+    took = {f["name"]: f["total_s"] for f in answer["functions"]}
+    short, long, rest = (took.get(n, 0) for n in ("short_burst", "long_burst", "rest"))
+    # About 400 looks: a standard deviation of 2.5 points.
+    assert short / (short + long) == pytest.approx(11 / 37, abs=0.09)
+    assert rest <= 0.04 * (short + long)
+    assert short + long + rest == pytest.approx(answer["python"]["cpu_s"], rel=0.15)
 
 
 @pytest.mark.parametrize("minor", list(interpreters())[-1:])

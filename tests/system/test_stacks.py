@@ -290,3 +290,33 @@ def test_short_processes_are_missed_and_that_is_said(tmp_path):
     if coverage is not None:
         row = [p for p in answer["provenance"] if p["metric"] == "functions"][0]
         assert "shorter than a period" in row["method"]
+
+
+LATE = """
+import hashlib, subprocess, sys, time
+block, end = bytes(1 << 20), time.thread_time() + 11
+while time.thread_time() < end:
+    hashlib.sha256(block).digest()
+# Nobody is told of processes and libraries that come while sampling rests.
+subprocess.run([sys.executable, "-c", sys.argv[1]], check=True)
+"""
+CHILD = """
+import time, zlib
+block, end = bytes(1 << 20), time.thread_time() + 11
+while time.thread_time() < end:
+    zlib.crc32(block)
+"""
+
+
+def test_a_run_that_is_no_longer_young_is_sampled_in_spells(tmp_path):
+    done = run(tmp_path / "r", "/usr/bin/python3", "-c", LATE, CHILD)
+    answer = done.report()
+    sampling = answer["sampling"]
+    if sampling["unavailable"]:
+        pytest.skip(sampling["unavailable"])
+    # 10 s at 99 Hz, then an eighth of that: far fewer were taken than they stand for.
+    assert sampling["taken"] < 0.75 * sampling["samples"]
+    # Three blocks of 4 s, the last cut off by the end.
+    assert sampling["cpu_s"] == pytest.approx(22, rel=0.3)
+    crc = sum(f["share"] for f in answer["functions"] if "libz" in (f.get("module") or ""))
+    assert crc == pytest.approx(0.5, abs=0.17)

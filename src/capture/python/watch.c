@@ -4,6 +4,13 @@
  * whether it ran since the last look. The kernel brings it up to date at each tick and
  * each switch, so a thread counts as idle only when its account has stood still for
  * longer than two ticks.
+ *
+ * What it ran since then is not the stack's that is seen now: a thread that computes for
+ * 40 ms and sleeps for 10 is found asleep in every fifth look, and has run before each of
+ * them. A stack that is found running stands for the whole time since the last look, one
+ * that is found asleep for none: looks come at random, so they find a thread running
+ * there as often as it does run there. Runnable threads that wait for a core look like
+ * running ones; the account says how much less it was, thread by thread.
  */
 #include "capture/python/watch.h"
 
@@ -24,7 +31,8 @@
 
 enum { PROCESSES_MAX = 256, THREADS_MAX = PYTHON_THREADS, FIRST_RETRY_NS = 20000000 };
 static const uint64_t LAST_RETRY_NS = 5000000000;
-static const uint64_t STILL_NS = 9000000; /* two ticks of a kernel with HZ=250 */
+static const uint64_t STILL_NS = 9000000;   /* two ticks of a kernel with HZ=250 */
+static const uint64_t PRIOR_NS = 200000000; /* until so much is known, "all of it" */
 
 struct thread {
     uint32_t tid;
@@ -32,8 +40,10 @@ struct thread {
     int call_fd;                        /* of syscall: what it waits in */
     uint64_t run_ns, ran_ns, looked_ns; /* account; when it last moved; last look */
     uint64_t cpu_ns;                    /* of this look */
+    uint64_t found_ns;                  /* found running, over all looks */
+    uint64_t waits_for;                 /* address of the futex it sleeps on; 0: none */
     uint32_t task, path, slept_in;
-    bool has_path, idle, was_idle, present;
+    bool has_path, idle, was_idle, present, runs;
     struct pystack_task_row *row;
 };
 
@@ -141,6 +151,22 @@ static struct thread *thread_of(struct watch *w, struct process *p, uint32_t tid
     return thread_new(w, p, tid);
 }
 
+/* Does it run, and if not, what does it wait for? The kernel says "running", or the call
+ * and its arguments. Unknown (no right to ask) is taken for running. */
+static void look_at_call(struct thread *t)
+{
+    char text[160];
+    unsigned long long address;
+    long call;
+    const ssize_t n = t->call_fd >= 0 ? pread(t->call_fd, text, sizeof text - 1, 0)
+                                      : -1;
+    text[n > 0 ? n : 0] = '\0';
+    t->runs = n <= 0 || text[0] == 'r';
+    t->waits_for = 0;
+    if (!t->runs && sscanf(text, "%ld %llx", &call, &address) == 2 && call == SYS_futex)
+        t->waits_for = address;
+}
+
 /* Accounts for the time since the last look, before the stack is known. */
 static void look_at_account(struct watch *w, struct thread *t)
 {
@@ -163,7 +189,11 @@ static bool wants(void *arg, uint32_t tid)
         return false;
     t->present = true;
     look_at_account(w, t);
-    return !(t->idle && t->has_path);
+    t->runs = false;
+    if (t->idle && t->has_path)
+        return false;
+    look_at_call(t);
+    return true;
 }
 
 /* ---- Time --------------------------------------------------------------------------- */
@@ -173,10 +203,22 @@ static void add(uint64_t *sum, uint64_t ns)
     __atomic_store_n(sum, *sum + ns, __ATOMIC_RELAXED);
 }
 
+/* The part of the time since the last look for which a thread that is found running ran,
+ * as its account has it on the whole. */
+static uint64_t cpu_of_look(struct thread *t, uint64_t wall)
+{
+    t->found_ns += wall;
+    const double part = (double)(t->row->cpu_ns + PRIOR_NS) /
+                        (double)(t->found_ns + PRIOR_NS);
+    return (uint64_t)((double)wall * part);
+}
+
 static void account(struct watch *w, struct thread *t, bool known)
 {
     uint64_t wall = w->now_ns - t->looked_ns;
     struct pystack_info_row *info = book_info(w->book);
+    add(&t->row->cpu_ns, t->cpu_ns);
+    const uint64_t cpu = t->runs ? cpu_of_look(t, wall) : 0;
     t->looked_ns = w->now_ns;
     add(&t->row->wall_ns, wall);
     if (t->was_idle && !t->idle && wall > t->cpu_ns) {
@@ -184,28 +226,12 @@ static void account(struct watch *w, struct thread *t, bool known)
         book_add(w->book, t->slept_in, t->task, wall - t->cpu_ns, 0);
         wall = t->cpu_ns;
     }
-    add(&t->row->cpu_ns, t->cpu_ns);
     add(&info->samples, 1);
-    if (known)
-        book_add(w->book, t->path, t->task, wall, t->cpu_ns);
-    else
+    if (!known) {
         add(&t->row->invalid_ns, wall);
-}
-
-/* Asleep in a futex call on the interpreter lock. Those who wait for it wake every few
- * milliseconds to ask for it, so they are never taken for idle. */
-static bool waits_for_lock(const struct python *python, const struct thread *t)
-{
-    char text[160];
-    unsigned long long address;
-    long call;
-    const ssize_t n = t->call_fd >= 0 ? pread(t->call_fd, text, sizeof text - 1, 0)
-                                      : -1;
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    return sscanf(text, "%ld %llx", &call, &address) == 2 && call == SYS_futex &&
-           python_is_lock(python, address);
+        return;
+    }
+    book_add(w->book, t->path, t->task, wall, cpu);
 }
 
 static void account_lock(const struct python *python, const struct python_sample *s,
@@ -214,7 +240,9 @@ static void account_lock(const struct python *python, const struct python_sample
 {
     if (seen->has_gil)
         add(&t->row->gil_ns, wall);
-    else if (s->gil_held && waits_for_lock(python, t))
+    /* Those who wait for it wake every few milliseconds to ask for it, so they are never
+     * taken for idle. */
+    else if (s->gil_held && t->waits_for && python_is_lock(python, t->waits_for))
         add(&t->row->gil_wait_ns, wall);
     if (seen->has_gil && s->collecting)
         add(&t->row->gc_ns, wall);

@@ -206,6 +206,15 @@ void perf_close(struct perf *p)
     *p = (struct perf){ .ring_count = 0 };
 }
 
+void perf_switch(struct perf *p, bool on)
+{
+    const unsigned long what = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+    for (unsigned i = 0; i < p->ring_count; i++)
+        (void)ioctl(p->rings[i].fd, what, 0);
+    for (size_t i = 0; i < p->other_count; i++)
+        (void)ioctl(p->others[i], what, 0);
+}
+
 int perf_paranoid_level(void)
 {
     struct buf text = BUF_INIT;

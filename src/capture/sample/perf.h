@@ -50,6 +50,10 @@ struct perf {
  * −EMFILE. */
 int perf_open(struct perf *ret_perf, const struct perf_options *options);
 void perf_close(struct perf *perf);
+/* Samples stop and start again. While they do not come, nothing else is told either: of
+ * mappings and names, of processes that come and go. */
+void perf_switch(struct perf *perf, bool on);
+
 /* One sample, taken apart. Pointers into the ring: valid during the call. */
 struct perf_sample {
     uint32_t pid, tid;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,7 @@ struct proc *procs_get(struct procs *p, uint32_t pid)
         return NULL;
     fresh->pid = pid;
     fresh->threads = 1;
+    fresh->asked = p->asked;
     p->list[p->count++] = fresh;
     return fresh;
 }
@@ -273,6 +275,15 @@ void procs_on_map(struct procs *p, uint32_t pid, const struct mapped_file *file)
     (void)insert_at(proc, map_at(proc, m.start), &m);
 }
 
+/* What the kernel told of it then is better than what /proc tells now: its build id. */
+static bool is_known(const struct procs *p, uint32_t pid, const struct mapped_file *f)
+{
+    const struct proc *proc = find_proc(p, pid);
+    const struct mapping *m = proc ? proc_find(proc, f->start) : NULL;
+    return m && m->start == f->start && m->end == f->start + f->len &&
+           m->file_offset == f->file_offset && strcmp(m->file->path, f->path) == 0;
+}
+
 static void read_map_line(struct procs *p, uint32_t pid, const char *line)
 {
     unsigned long long start, end, offset, inode;
@@ -288,7 +299,8 @@ static void read_map_line(struct procs *p, uint32_t pid, const char *line)
                                       .file_offset = offset,
                                       .inode = inode,
                                       .path = line + at };
-    procs_on_map(p, pid, &file);
+    if (!is_known(p, pid, &file))
+        procs_on_map(p, pid, &file);
 }
 
 void procs_take_maps(struct procs *p, uint32_t pid, char *text)
@@ -351,7 +363,7 @@ static struct thread_name *get_thread(struct procs *p, uint32_t tid, uint32_t pi
     if (!grow_threads(p))
         return NULL;
     t = thread_slot(p, tid);
-    *t = (struct thread_name){ .tid = tid, .pid = pid };
+    *t = (struct thread_name){ .tid = tid, .pid = pid, .asked = p->asked };
     p->thread_count++;
     return t;
 }
@@ -400,6 +412,7 @@ void procs_on_fork(struct procs *p, uint32_t pid, uint32_t parent, uint32_t tid,
     if (!child || !old)
         return;
     set_name(child->name, old->name);
+    child->asked = old->asked;
     for (size_t i = 0; i < old->map_count; i++) {
         struct mapping m = old->maps[i];
         if (m.file->pid)
@@ -435,11 +448,60 @@ void procs_on_name(struct procs *p, uint32_t pid, uint32_t tid, const char *name
     }
 }
 
+/* ---- What nobody told -------------------------------------------------------------------------- */
+
+static void read_name(const char *path, char name[PROC_NAME])
+{
+    struct buf text = BUF_INIT;
+    if (file_read_all(path, 64, &text) == 0 && text.len > 1) {
+        text.data[strcspn(text.data, "\n")] = '\0';
+        set_name(name, text.data);
+    }
+    buf_release(&text);
+}
+
+void procs_ask_anew(struct procs *p)
+{
+    p->asked++;
+    for (size_t i = p->count; i-- > 0;)
+        if (kill((pid_t)p->list[i]->pid, 0) < 0 && errno == ESRCH)
+            drop_proc(p, p->list[i]->pid);
+}
+
+struct proc *procs_sampled(struct procs *p, uint32_t pid)
+{
+    char path[40];
+    const bool known = find_proc(p, pid);
+    struct proc *proc = procs_get(p, pid);
+    if (!proc || p->asked == 0 || (known && proc->asked == p->asked))
+        return proc;
+    proc->asked = p->asked;
+    procs_read_maps(p, pid);
+    (void)snprintf(path, sizeof path, "/proc/%u/comm", pid);
+    if (!proc->name[0])
+        read_name(path, proc->name);
+    return proc;
+}
+
+static void ask_name(const struct procs *p, struct thread_name *t, uint32_t pid)
+{
+    char path[64], name[PROC_NAME] = "";
+    t->asked = p->asked;
+    (void)snprintf(path, sizeof path, "/proc/%u/task/%u/comm", pid, t->tid);
+    read_name(path, name);
+    if (!name[0] || strcmp(name, t->name) == 0)
+        return;
+    set_name(t->name, name);
+    t->task = 0;
+}
+
 uint32_t procs_task(struct procs *p, struct proc *proc, uint32_t tid)
 {
     struct thread_name *t = get_thread(p, tid, proc->pid);
     if (!t)
         return stacktab_task(p->tab, proc->pid, proc->name, "");
+    if (p->asked > 0 && (t->asked != p->asked || !t->name[0]))
+        ask_name(p, t, proc->pid);
     if (t->task == 0)
         t->task = stacktab_task(p->tab, proc->pid, proc->name,
                                 t->name[0] ? t->name : proc->name) +

@@ -36,12 +36,14 @@ struct proc {
     struct mapping *maps; /* by start, none overlapping */
     size_t map_count, map_cap;
     struct code_file *jit; /* of code in no mapping; NULL: not needed yet */
+    unsigned asked;        /* as of procs.asked: what is known is as new as that */
 };
 
 struct thread_name {
     uint32_t tid, pid;
     char name[PROC_NAME];
     uint32_t task; /* number + 1 in the file of tables; 0: not asked yet */
+    unsigned asked;
 };
 
 struct procs {
@@ -51,6 +53,7 @@ struct procs {
     struct thread_name *threads; /* open addressing by tid; tid 0: free */
     size_t thread_count, thread_mask;
     struct strmap files; /* struct code_file by identity */
+    unsigned asked;      /* how often procs_ask_anew() was called */
 };
 
 int procs_init(struct procs *ret_procs, struct stacktab *tab);
@@ -58,6 +61,8 @@ void procs_release(struct procs *procs);
 
 /* The process, made when it is new; NULL: no room. */
 struct proc *procs_get(struct procs *procs, uint32_t pid);
+/* The same for one that a sample comes from, with what procs_ask_anew() is about. */
+struct proc *procs_sampled(struct procs *procs, uint32_t pid);
 
 void procs_on_fork(struct procs *procs, uint32_t pid, uint32_t parent, uint32_t tid,
                    uint32_t parent_tid);
@@ -72,6 +77,9 @@ struct mapped_file {
     size_t build_id_len;
 };
 void procs_on_map(struct procs *procs, uint32_t pid, const struct mapped_file *file);
+/* Nobody has told of what happened since: /proc is asked for each process and thread that
+ * a sample comes from, and those that are gone are forgotten. */
+void procs_ask_anew(struct procs *procs);
 /* What /proc says is mapped: for a process that ran before we looked. */
 void procs_read_maps(struct procs *procs, uint32_t pid);
 /* The same from text, which is changed. */

@@ -9,6 +9,7 @@
 
 #include "capture/sample/perf.h"
 #include "capture/sample/procs.h"
+#include "capture/sample/spells.h"
 #include "capture/sample/stacktab.h"
 #include "capture/sample/unwind.h"
 
@@ -35,6 +36,7 @@ struct sampler {
     uint64_t after_ns; /* from tick to tick */
     bool running;      /* events are open */
     bool paused;
+    struct spells spells;
     uint32_t every; /* of so many samples one is unwound; 1 while there is time */
     uint32_t until; /* samples before the next that is */
     uint64_t window_ns, window_cpu_ns;
@@ -67,12 +69,12 @@ static void on_sample(void *arg, const struct perf_sample *s)
 {
     struct sampler *m = arg;
     struct unwound u;
-    struct proc *proc = m->paused ? NULL : procs_get(&m->procs, s->pid);
+    struct proc *proc = m->paused ? NULL : procs_sampled(&m->procs, s->pid);
     if (m->paused)
         return;
     if (!proc) {
-        m->tab.info->other++;
-        m->tab.info->samples++;
+        m->tab.info->other += m->spells.weight;
+        m->tab.info->samples += m->spells.weight;
         return;
     }
     if (s->has_regs && s->stack.len && is_turn(m)) {
@@ -82,7 +84,8 @@ static void on_sample(void *arg, const struct perf_sample *s)
         unwind_callchain(&m->procs, proc, s, &u);
         m->tab.info->shallow += m->every > 1;
     }
-    stacktab_count(&m->tab, procs_task(&m->procs, proc, s->tid), u.stack, u.depth);
+    stacktab_count(&m->tab, procs_task(&m->procs, proc, s->tid), u.stack, u.depth,
+                   m->spells.weight);
 }
 
 /* Layouts as in linux/perf_event.h. */
@@ -161,7 +164,7 @@ static void on_other(void *arg, const struct perf_event_header *h, size_t len)
     else if (h->type == PERF_RECORD_EXIT && len >= sizeof *task)
         procs_on_exit(&m->procs, task->pid, task->tid);
     else if (h->type == PERF_RECORD_LOST && len >= sizeof *lost)
-        m->tab.info->lost += lost->lost;
+        m->tab.info->lost += lost->lost * m->spells.weight;
 }
 
 static bool on_enough(void *arg)
@@ -222,6 +225,8 @@ static int start(struct sampler *m, const struct sampler_options *o)
     if (!o->on_exec)
         procs_read_maps(&m->procs, (uint32_t)o->pid);
     m->paused = o->paused;
+    spells_init(&m->spells, o->in_spells, now_ns(CLOCK_MONOTONIC),
+                now_ns(CLOCK_MONOTONIC));
     return 0;
 }
 
@@ -303,12 +308,35 @@ static void watch_share(struct sampler *m, uint64_t now, uint64_t cpu_ns)
     m->window_cpu_ns = 0;
 }
 
+/* What came before a change is counted as what it was. */
+static void follow_spells(struct sampler *m, uint64_t now)
+{
+    struct spells next = m->spells;
+    if (!spells_follow(&next, now))
+        return;
+    if (!next.on)
+        perf_switch(&m->perf, false);
+    m->unbounded = true;
+    (void)read_once(m);
+    m->unbounded = false;
+    m->spells = next;
+    if (next.on) {
+        procs_ask_anew(&m->procs);
+        perf_switch(&m->perf, true);
+    }
+}
+
 uint64_t sampler_tick(struct sampler *m, uint64_t now)
 {
+    follow_spells(m, now);
+    const uint64_t change = m->spells.next_ns > now ? m->spells.next_ns - now : 0;
+    if (!m->spells.on)
+        return change;
     m->tick_cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
     const bool all = read_once(m);
     watch_share(m, now, now_ns(CLOCK_THREAD_CPUTIME_ID) - m->tick_cpu_ns);
-    return all ? m->after_ns : TICK_NS;
+    const uint64_t after = all ? m->after_ns : TICK_NS;
+    return after < change ? after : change;
 }
 
 void sampler_close(struct sampler *m)

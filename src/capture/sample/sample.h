@@ -25,6 +25,7 @@ struct sampler_options {
     unsigned rate_hz; /* samples per second of CPU time and thread */
     bool on_exec;     /* the process has not executed the program yet */
     bool paused;      /* begin with sampler_pause(…, false) */
+    bool in_spells;   /* later, when the run is no longer young (spells.h) */
     const char *dir;
     struct control *control;
 };

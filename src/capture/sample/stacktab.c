@@ -210,7 +210,7 @@ static bool node_number(struct stacktab *t, uint32_t parent, uint32_t frame,
     return true;
 }
 
-static bool add_one(struct stacktab *t, uint32_t task, uint32_t node)
+static bool add(struct stacktab *t, uint32_t task, uint32_t node, uint32_t weight)
 {
     struct pairmap_slot *s = pair_enter(&t->counts, node, task);
     uint32_t index;
@@ -218,7 +218,7 @@ static bool add_one(struct stacktab *t, uint32_t task, uint32_t node)
         return false;
     if (s->value) {
         struct stack_count_row *r = tables_row(&t->tables, STACKS_COUNTS, s->value - 1);
-        __atomic_store_n(&r->samples, r->samples + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&r->samples, r->samples + weight, __ATOMIC_RELAXED);
         return true;
     }
     struct stack_count_row *r = tables_append(&t->tables, STACKS_COUNTS, &index);
@@ -226,23 +226,24 @@ static bool add_one(struct stacktab *t, uint32_t task, uint32_t node)
         return false;
     r->node = node;
     r->task = task;
-    r->samples = 1;
+    r->samples = weight;
     __atomic_store_n(&r->key, 1, __ATOMIC_RELEASE);
     pair_set(&t->counts, s, index);
     return true;
 }
 
 void stacktab_count(struct stacktab *t, uint32_t task, const struct stack_place *stack,
-                    unsigned depth)
+                    unsigned depth, uint32_t weight)
 {
     uint32_t node = STACK_OTHER, frame;
     bool whole = true;
     for (unsigned i = depth; whole && i-- > 0;)
         whole = frame_number(t, &stack[i], &frame) &&
                 node_number(t, node, frame, &node);
-    if (!whole || depth == 0 || !add_one(t, task, node)) {
-        t->info->other++;
-        (void)add_one(t, task, STACK_OTHER);
+    if (!whole || depth == 0 || !add(t, task, node, weight)) {
+        t->info->other += weight;
+        (void)add(t, task, STACK_OTHER, weight);
     }
-    __atomic_store_n(&t->info->samples, t->info->samples + 1, __ATOMIC_RELAXED);
+    t->info->taken++;
+    __atomic_store_n(&t->info->samples, t->info->samples + weight, __ATOMIC_RELAXED);
 }

@@ -45,9 +45,9 @@ struct stack_place {
     uint64_t key; /* of struct stack_frame_row */
     uint32_t module, flags;
 };
-/* Counts a stack, the innermost frame first. */
+/* Counts a stack, the innermost frame first, that stands for `weight` samples. */
 void stacktab_count(struct stacktab *tab, uint32_t task,
-                    const struct stack_place *stack, unsigned depth);
+                    const struct stack_place *stack, unsigned depth, uint32_t weight);
 
 /* A text in the file; equal ones once. */
 uint32_t stacktab_text(struct stacktab *tab, const char *text);

@@ -221,9 +221,9 @@ static void count_sample(struct timers_reader *t, struct ring *r,
     unwind_callchain(&t->procs, proc, &sample, &t->unwound);
     t->tab.info->cut += slot->flags & TIMER_CUT;
     const uint32_t task = procs_task(&t->procs, proc, slot->tid);
-    uint32_t weight = slot->weight < WEIGHT_MOST ? slot->weight : WEIGHT_MOST;
-    while (weight-- > 0)
-        stacktab_count(&t->tab, task, t->unwound.stack, t->unwound.depth);
+    const uint32_t weight = slot->weight < WEIGHT_MOST ? slot->weight : WEIGHT_MOST;
+    if (weight > 0)
+        stacktab_count(&t->tab, task, t->unwound.stack, t->unwound.depth, weight);
 }
 
 static off_t slot_offset(uint64_t number)

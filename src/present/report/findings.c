@@ -377,23 +377,25 @@ void section_forecasts(struct page *page, const struct report *r)
     buf_release(&clean);
 }
 
+/* Not asked for: as often, or as large, as it is. */
+static void put_times(struct json_writer *w, const char *key, double times)
+{
+    field_number(w, key, times > 0 ? times : 1, 6);
+}
+
 static void put_loader_settings(struct json_writer *w, const struct report_forecast *f)
 {
     if (f->loader_known) {
         field_uint(w, "workers", (uint64_t)f->settings.workers);
         field_uint(w, "prefetch", (uint64_t)f->settings.prefetch);
         field_number(w, "transform", f->settings.transform_speed, 6);
+        put_times(w, "collate", f->settings.collate_speed);
     } else {
         field_null(w, "workers");
         field_null(w, "prefetch");
         field_null(w, "transform");
+        field_null(w, "collate");
     }
-}
-
-/* Not asked for: as often, or as large, as it is. */
-static void put_times(struct json_writer *w, const char *key, double times)
-{
-    field_number(w, key, times > 0 ? times : 1, 6);
 }
 
 static void put_forecast(struct json_writer *w, const struct report_forecast *f)
@@ -405,6 +407,7 @@ static void put_forecast(struct json_writer *w, const struct report_forecast *f)
     put_times(w, "checkpoint", f->settings.checkpoint);
     put_times(w, "logging", f->settings.logging);
     put_times(w, "gc", f->settings.gc);
+    put_times(w, "optimizer", f->settings.optimizer);
     put_times(w, "batch", f->settings.batch);
     json_key(w, "data_free");
     json_put_bool(w, f->settings.data_free);

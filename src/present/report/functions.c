@@ -91,8 +91,8 @@ void section_functions(struct page *page, const struct report *r,
         return; /* chance; the full report has them */
     if (h->samples == 0)
         return;
-    buf_printf(&head, "%llu sample%s of CPU time, %s", (unsigned long long)h->samples,
-               h->samples == 1 ? "" : "s", human_duration(cpu, h->cpu_ns));
+    buf_printf(&head, "%llu sample%s of CPU time, %s", (unsigned long long)h->taken,
+               h->taken == 1 ? "" : "s", human_duration(cpu, h->cpu_ns));
     if (h->coverage < LITTLE_COVERED) /* not when it is unknown */
         buf_printf(&head, " (%.0f %% of all)", 100 * h->coverage);
     page_puts(page, PLAIN, " ");
@@ -148,6 +148,7 @@ static void write_totals(struct json_writer *w, const struct hot_functions *h)
     json_key(w, "sampling");
     json_object_begin(w);
     field_uint(w, "samples", h->samples);
+    field_uint(w, "taken", h->taken);
     field_uint(w, "lost", h->lost);
     field_uint(w, "other_stacks", h->other);
     field_uint(w, "cut_stacks", h->cut);

@@ -375,11 +375,17 @@ static void put_overhead(struct flow *flow, const struct report *r)
     const double percent = report_overhead_percent(r);
     const double supervisor_s = r->run->meta.supervisor_cpu_s;
     if (isfinite(percent))
-        flow_put(flow, percent < 0.01 ? "overhead below 0.01 %%" : "overhead %.2g %%",
+        flow_put(flow,
+                 percent < 0.01 ? "overhead in the program below 0.01 %%"
+                                : "overhead in the program %.2g %%",
                  percent);
     else
         flow_put(flow, "overhead not measured");
-    if (isfinite(supervisor_s))
+    if (isfinite(supervisor_s) && report_duration_s(r) > 0)
+        flow_put(flow, "supervisor %s CPU, %.2g %% of a core",
+                 human_duration(text, supervisor_s * 1e9),
+                 100 * supervisor_s / report_duration_s(r));
+    else if (isfinite(supervisor_s))
         flow_put(flow, "supervisor %s CPU", human_duration(text, supervisor_s * 1e9));
 }
 
@@ -452,9 +458,6 @@ void section_trust(struct page *page, const struct report *r,
     if (isfinite(r->clock_error_ns))
         flow_put(&flow, "clock ±%s", human_duration(text, r->clock_error_ns));
     put_overhead(&flow, r);
-    if (r->hot.samples >= 100)
-        flow_put(&flow, "Sonde inside the program %.1f %% of its CPU time",
-                 r->hot.own_share * 100);
     if (r->diagnosis.finding_count && r->diagnosis.findings[0].tries)
         flow_put(&flow, "this kind of advice: median error %.0f %%, %zu tr%s",
                  100 * r->diagnosis.findings[0].past_error,

@@ -184,6 +184,13 @@ static void without_collections_the_phases_are_left(void **state)
     struct trial c = TRIAL({ FACT_GC_SHARE, 0.95 }, { FACT_OTHER_SHARE, 0.95 },
                            { FACT_STEP_MS, 100 });
     assert_near(gain_of(&c, "gc_pauses").mid, 1 - (0.05 - 0.007 + 0.005), 1e-9);
+    /* What the loop does itself outside of phases stays too, where it was seen. */
+    c = TRIAL({ FACT_GC_SHARE, 0.95 }, { FACT_OTHER_SHARE, 0.95 },
+              { FACT_STEP_MS, 100 }, { FACT_GC_BESIDE_SHARE, 0.07 });
+    assert_near(gain_of(&c, "gc_pauses").mid, 1 - (0.05 - 0.007 + 0.07), 1e-9);
+    /* Less than the phases: cold code around them. */
+    c.f.v[FACT_GC_BESIDE_SHARE] = 0.03;
+    assert_near(gain_of(&c, "gc_pauses").mid, 1 - (0.05 - 0.007 + 0.005), 1e-9);
     /* It ran inside the phases: all that is known is its own share. */
     c = TRIAL({ FACT_GC_SHARE, 0.5 }, { FACT_OTHER_SHARE, 0.1 }, { FACT_STEP_MS, 100 });
     assert_near(gain_of(&c, "gc_pauses").mid, 1 - 0.85 * 0.5, 1e-9);

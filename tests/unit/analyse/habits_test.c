@@ -19,6 +19,7 @@ static const struct habits loop = {
     .beside_ns = { [EXTRA_CHECKPOINT] = 0, [EXTRA_EVALUATION] = 0.3e9 },
     .log_ns = 0.4e9,
     .gc_ns = 0.5e9,
+    .optimizer_ns = 0.4e9,
     .fixed = 0.75,
     .fixed_low = 0.5,
     .fixed_high = 0.9,
@@ -51,6 +52,18 @@ static void what_is_done_more_seldom_leaves_its_part(void **state)
     assert_near(f.step_ns, 10e6 - 0.98 * 4e6, 1);
     f = ask(&loop, (struct settings){ .gc = 100 });
     assert_near(f.loop_ns, 4e9 - 0.99 * 0.5e9, 1);
+}
+
+/* A quarter of 4 ms is left, and the next step begins with warmer caches. */
+static void a_faster_optimizer_leaves_its_part_of_a_step(void **state)
+{
+    (void)state;
+    const struct habits_forecast f = ask(&loop, (struct settings){ .optimizer = 4 });
+    const double warmer = whatif_cold_ns(6e6, 4e6) - whatif_cold_ns(6e6, 1e6);
+    assert_true(warmer > 0.1e6 && warmer < 0.5e6);
+    assert_near(f.step_ns, 10e6 - 3e6 - warmer, 1);
+    assert_near(f.loop_ns, 4e9 - 100 * (3e6 + warmer), 1);
+    assert_near(ask(&loop, (struct settings){ .optimizer = 1 }).step_ns, 10e6, 1);
 }
 
 /* Nearly all of a step goes: what is left is known to a half of it, not to a seventh of
@@ -129,6 +142,8 @@ static void what_was_not_recorded_is_not_predicted(void **state)
     refused(&h, (struct settings){ .logging = 2 }, "no time in logging");
     h.gc_ns = NAN;
     refused(&h, (struct settings){ .gc = 2 }, "garbage collector");
+    h.optimizer_ns = NAN;
+    refused(&h, (struct settings){ .optimizer = 2 }, "optimizer");
     h.fixed = NAN;
     refused(&h, (struct settings){ .batch = 2 }, "native stacks");
     h = loop;
@@ -139,14 +154,26 @@ static void what_was_not_recorded_is_not_predicted(void **state)
     refused(&h, (struct settings){ .evaluation = 2 }, "no steps");
 }
 
-/* Steps of a checkpoint every time have no others to be compared with: what lies beside
- * is not known, and the zones alone are predicted. */
+/* Some evaluations, and nothing to compare with: the zones alone are predicted. */
 static void unknown_time_beside_is_no_time(void **state)
 {
     (void)state;
     struct habits h = loop;
     h.beside_ns[EXTRA_EVALUATION] = NAN;
     assert_near(ask(&h, (struct settings){ .evaluation = 10 }).loop_ns, 4e9 - 1.8e9, 1);
+}
+
+/* Behind every step: no step is without one, and each begins with cold caches. */
+static void steps_behind_an_evaluation_each_begin_cold(void **state)
+{
+    (void)state;
+    struct habits h = loop;
+    h.beside_ns[EXTRA_EVALUATION] = NAN;
+    h.extras[EXTRA_EVALUATION] = 100;
+    const double cold = whatif_cold_ns(10e6, 20e6);
+    assert_true(cold > 0.5e6 && cold < 1e6);
+    assert_near(ask(&h, (struct settings){ .evaluation = 10 }).loop_ns,
+                4e9 - 0.9 * (2e9 + 100 * cold), 1);
 }
 
 /* Weights are read once for all rows; a convolution has many of a single sample. */
@@ -203,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_done_more_seldom_leaves_its_part),
+        cmocka_unit_test(a_faster_optimizer_leaves_its_part_of_a_step),
         cmocka_unit_test(a_range_is_not_many_times_what_is_left),
         cmocka_unit_test(habits_add_up),
         cmocka_unit_test(as_often_as_it_is_changes_nothing),
@@ -210,6 +238,7 @@ int main(void)
         cmocka_unit_test(the_loader_and_the_loop_go_together),
         cmocka_unit_test(what_was_not_recorded_is_not_predicted),
         cmocka_unit_test(unknown_time_beside_is_no_time),
+        cmocka_unit_test(steps_behind_an_evaluation_each_begin_cold),
         cmocka_unit_test(arithmetic_is_less_than_all_kernels),
         cmocka_unit_test(a_fixed_share_takes_facts),
         cmocka_unit_test(few_samples_are_few_rows_without_positions),

@@ -174,6 +174,36 @@ static void what_was_live_until_the_end_is_no_fragmentation(void **state)
     trial_release(&c);
 }
 
+/* Small blocks of every operator's result go with the calls, which are the illness. */
+static void blocks_of_operators_are_worth_a_word_only(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_ALLOC_SHARE, 0.11 }, { FACT_TURNOVER, 1000 },
+                           { FACT_OVERHEAD_SHARE, 0.75 });
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_LOW);
+    c.f.v[FACT_OVERHEAD_SHARE] = 0.4; /* more than calling operators takes of it */
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_MEDIUM);
+    c.f.v[FACT_OVERHEAD_SHARE] = NAN;
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_MEDIUM);
+    trial_release(&c);
+}
+
+/* Ten threads on two cores, a fifth of their CPU time spins while workers have the cores:
+ * what they compute fills the step, and fewer threads would take as long. */
+static void a_team_that_has_nothing_to_gain_is_worth_a_word_only(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_CORES, 2 }, { FACT_BUSY_THREADS, 3.1 },
+                           { FACT_RUNNABLE, 2.05 }, { FACT_THREADS, 10 },
+                           { FACT_CPU_CORES, 1.93 }, { FACT_SPIN_SHARE, 0.35 },
+                           { FACT_AWAIT_SHARE, 0.35 }, { FACT_WORK_CORES, 1.27 },
+                           { FACT_SERIAL_CORES, 1 });
+    assert_int_equal(judged(&c, "oversubscribed")->severity, SEVERITY_LOW);
+    c.f.v[FACT_SERIAL_CORES] = 0.3;
+    assert_int_equal(judged(&c, "oversubscribed")->severity, SEVERITY_HIGH);
+    trial_release(&c);
+}
+
 /* A collector that walks over what `import torch` left copies those pages, once. */
 static void objects_of_the_interpreter_are_no_growth(void **state)
 {
@@ -185,10 +215,14 @@ static void objects_of_the_interpreter_are_no_growth(void **state)
     assert_null(judged(&c, "worker_memory_growth"));
     c.f.v[FACT_WORKER_GROWTH_MB] = c.f.v[FACT_WORKER_COPIED_MB] = 256;
     assert_non_null(judged(&c, "worker_memory_growth"));
-    /* Many objects in the data set, or their own allocations: 32 MiB each. */
-    c.f.v[FACT_WORKER_GROWTH_MB] = c.f.v[FACT_WORKER_COPIED_MB] = 66;
+    /* Many objects in the data set: what they add to those of the interpreter. */
+    c.f.v[FACT_WORKER_GROWTH_MB] = c.f.v[FACT_WORKER_COPIED_MB] = 72;
     c.f.v[FACT_DATASET_OBJECTS] = 1;
+    assert_null(judged(&c, "worker_memory_growth"));
+    c.f.v[FACT_WORKER_GROWTH_MB] = c.f.v[FACT_WORKER_COPIED_MB] = 128;
     assert_non_null(judged(&c, "worker_memory_growth"));
+    /* Their own allocations: 32 MiB each. */
+    c.f.v[FACT_WORKER_GROWTH_MB] = 66;
     c.f.v[FACT_DATASET_OBJECTS] = 0;
     c.f.v[FACT_WORKER_COPIED_MB] = 10;
     assert_non_null(judged(&c, "worker_memory_growth"));
@@ -232,6 +266,8 @@ int main(void)
         cmocka_unit_test(samples_that_take_what_any_takes_are_no_transform),
         cmocka_unit_test(shipping_by_any_worker_at_all_may_be_too_many),
         cmocka_unit_test(usual_churn_is_worth_a_word_only),
+        cmocka_unit_test(blocks_of_operators_are_worth_a_word_only),
+        cmocka_unit_test(a_team_that_has_nothing_to_gain_is_worth_a_word_only),
         cmocka_unit_test(what_was_live_until_the_end_is_no_fragmentation),
         cmocka_unit_test(objects_of_the_interpreter_are_no_growth),
         cmocka_unit_test(what_says_nothing_is_no_evidence),

@@ -244,6 +244,30 @@ static const struct pipeline fed = {
     .batch_mb = 0,
 };
 
+/* Of 5 ms the collate function takes 4, the transform the rest. */
+static void a_faster_collate_function_counts_for_its_share(void **state)
+{
+    (void)state;
+    struct pipeline p = waiting;
+    p.make_ns = p.make_cpu_ns = 50e6;
+    p.compute_ns = p.compute_cpu_ns = 40e6;
+    p.step_ns = 90e6;
+    p.collate_share = 0.8;
+    p.transform_share = 0.5; /* no more than the rest of it */
+    struct settings s = whatif_now(&p);
+    s.collate_speed = 10;
+    assert_near(whatif_predict(&p, &s).step_ns, 40e6 + 10e6 + 4e6, 1e6);
+    s.transform_speed = 10;
+    assert_near(whatif_predict(&p, &s).step_ns, 40e6 + 1e6 + 4e6, 1e6);
+    /* Workers make it beside the step: it is no longer what the step waits for. */
+    p.workers = 2;
+    p.cores = 4;
+    p.make_ns = p.make_cpu_ns = 180e6;
+    s.workers = 2;
+    s.transform_speed = 1;
+    assert_near(whatif_predict(&p, &s).step_ns, 41e6, 4e6);
+}
+
 static void what_is_left_of_making_a_batch_bounds_the_step(void **state)
 {
     (void)state;
@@ -397,26 +421,30 @@ static void settings_are_read_from_words(void **state)
     assert_int_equal(whatif_parse("workers=4,prefetch=8", &s, error), 0);
     assert_int_equal(s.workers, 4);
     assert_int_equal(s.prefetch, 8);
+    assert_int_equal(whatif_parse("collate=8", &s, error), 0);
+    assert_near(s.collate_speed, 8, 0);
     assert_int_equal(whatif_parse("transform=2.5 data=free", &s, error), 0);
     assert_near(s.transform_speed, 2.5, 0);
     assert_true(s.data_free);
     assert_true(s.loader);
     struct settings loop = { 0 };
     assert_int_equal(
-        whatif_parse("evaluation=20,checkpoint=7.5 logging=50,gc=9,batch=8", &loop,
-                     error),
+        whatif_parse("evaluation=20,checkpoint=7.5 logging=50,gc=9,batch=8,optimizer=4",
+                     &loop, error),
         0);
     assert_near(loop.evaluation, 20, 0);
     assert_near(loop.checkpoint, 7.5, 0);
     assert_near(loop.logging, 50, 0);
     assert_near(loop.gc, 9, 0);
     assert_near(loop.batch, 8, 0);
+    assert_near(loop.optimizer, 4, 0);
     assert_false(loop.loader);
     static const char *const wrong[] = {
         "workers",        "workers=-1",    "workers=1.5",    "workers=x",
         "prefetch=0",     "data=cheap",    "transform=0",    "worker=2",
         "workers=100000", "transform=nan", "evaluation=0.5", "checkpoint=0",
-        "batch=nan",      "logging=x",     "batch=-2"
+        "batch=nan",      "logging=x",     "batch=-2",       "collate=0",
+        "optimizer=0.5"
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(whatif_parse(wrong[i], &s, error), -EINVAL);
@@ -438,6 +466,7 @@ int main(void)
         cmocka_unit_test(computing_on_all_cores_leaves_none_for_workers),
         cmocka_unit_test(taking_turns_costs_something),
         cmocka_unit_test(a_faster_transform_counts_for_its_share),
+        cmocka_unit_test(a_faster_collate_function_counts_for_its_share),
         cmocka_unit_test(what_is_left_of_making_a_batch_bounds_the_step),
         cmocka_unit_test(workers_that_do_less_leave_cores_to_the_step),
         cmocka_unit_test(without_workers_nothing_is_shared),

@@ -35,7 +35,7 @@ function numbers(r: Report): HTMLElement {
     ["CPU", f.isKnown(s.cpu_percent_avg) ? `${f.digits(s.cpu_percent_avg / 100)} cores` : f.MISSING, "average"],
     ["GPU busy", f.percent(s.gpu_busy_share), f.isKnown(s.gpu_busy_share) ? "average" : "no card seen"],
     ["memory, peak", f.mib(s.peak_rss_mb), r.processes.length > 1 ? "largest process, or all (PSS)" : null],
-    ["overhead", f.isKnown(s.overhead_percent) ? (s.overhead_percent < 0.01 ? "< 0.01 %" : `${f.digits(s.overhead_percent, 2)} %`) : f.MISSING, "of Sonde, measured"],
+    ["overhead", f.isKnown(s.overhead_percent) ? (s.overhead_percent < 0.01 ? "< 0.01 %" : `${f.digits(s.overhead_percent, 2)} %`) : f.MISSING, "of Sonde inside the program"],
     ["events", f.count(s.events), s.lost ? `${f.count(s.lost)} lost` : "none lost"],
     ["ended", end.text, null],
   ];

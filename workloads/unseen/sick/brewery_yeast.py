@@ -2,6 +2,7 @@
 # about: a hand-written Shampoo takes the inverse fourth roots of both preconditioners of every weight matrix, by eigenvalues in double precision, in every step; the optimizer costs many times what forward and backward do
 # also: precision_unused
 # cure: --roots-every 20
+# whatif: optimizer=10
 # needs: torch numpy
 """Vitality of yeast from flow-cytometry channels, a residual network trained with Shampoo."""
 import argparse

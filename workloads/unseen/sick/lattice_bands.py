@@ -2,6 +2,7 @@
 # about: the collate function joins 48 crystals into one graph by appending every number of every node and edge to Python lists and makes tensors of the lists; the samples themselves are ready in memory
 # also: data_loading_bound preprocessing_bound
 # cure: cured/lattice_bands.py
+# whatif: collate=166
 # needs: torch numpy
 """Predicts the band gap of crystals with message passing on their graphs of atoms and bonds."""
 import time

@@ -2,6 +2,7 @@
 # about: the collate function builds the dense visit-by-code table of a batch as nested Python lists, number by number, which costs far more than fetching the patients
 # also: data_loading_bound preprocessing_bound
 # cure: cured/ward_visits.py
+# whatif: collate=48
 # needs: torch numpy
 """Will a patient come back to the ward within a month? A recurrent model over the codes of the visits so far."""
 import time
