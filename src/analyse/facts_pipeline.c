@@ -174,6 +174,7 @@ static void fill_pipeline(const struct report *r, const struct loader *l,
         .shared_collate_ns = shared_collate(l, make, cpu),
         .make = l->make.d.count ? &l->make.d : NULL,
         .foreign_cores = foreign_cores(r),
+        .spinning_cores = spinning_cores(r),
     };
     if (isnan(p->compute_ns))
         p->compute_ns = loader_mean_ns(&l->consume);
@@ -205,6 +206,7 @@ static void fill_by_hand(const struct report *r, struct pipeline *p)
         .batch_mb = NAN,
         .shared_collate_ns = NAN,
         .foreign_cores = foreign_cores(r),
+        .spinning_cores = spinning_cores(r),
     };
 }
 

@@ -46,6 +46,7 @@ struct pipeline {
     const struct distribution *make; /* its spread; NULL: none */
     double compute_wait_ns; /* of compute_ns: for cores that its own workers had */
     double foreign_cores;   /* that other programs take; NaN or 0: none */
+    double spinning_cores;  /* taken by threads that spin for work; NaN or 0: none */
     bool by_hand;           /* the loop loads by itself */
 };
 

@@ -2,6 +2,7 @@
 # about: the loop itself opens, reads and unpacks the 20 scans of every batch, one after the other on one core, and only then trains; nothing is read ahead while the other core is idle
 # also: preprocessing_bound io_wait
 # cure: cured/weld_seams.py
+# whatif: workers=2
 # needs: torch numpy
 """Finds pores and cracks in ultrasonic scans of weld seams. One packed file for every scan."""
 import pathlib
