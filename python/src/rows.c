@@ -8,9 +8,10 @@
  * lie). One in so many calls is looked at.
  *
  * Padding: pad_sequence() says all of it by the lengths of what it gets. Batches with an
- * attention_mask tell by their zeros: some are looked at where they are made, on the host.
+ * attention_mask tell by their zeros, batches of tokens by the one value that their rows
+ * end with (or begin with): some are looked at where they are made, on the host.
  *
- * Nothing of a tensor is read but its shape, a mask on the host apart.
+ * Nothing of a tensor is read but its shape, masks and tokens on the host apart.
  */
 #include "rows.h"
 
@@ -22,11 +23,13 @@ enum {
     DIMENSIONS = 8,
     SEQUENCES = 65536, /* of a batch, at most */
     MASK_MOST = 1 << 20,
+    LENGTH_LEAST = 8, /* of rows that may be sequences, not records */
 };
 
 static PyObject *tensor; /* torch.Tensor, or NULL */
 static PyObject *text_shape, *text_mask, *text_data, *text_is_cuda, *text_floating,
-    *text_count;
+    *text_count, *text_is_cpu, *text_complex, *text_contiguous, *text_width,
+    *text_pointer;
 
 /* rows_tensor(type): torch.Tensor */
 static PyObject *py_rows_tensor(PyObject *module, PyObject *type)
@@ -129,6 +132,8 @@ void rows_seen(PyObject *args, PyObject *kwargs, PyObject *result)
 
 /* ---- Padding ----------------------------------------------------------------------- */
 
+static bool lengths_told; /* by pad_sequence(): nothing needs to be guessed */
+
 static void add_padding(uint64_t cells, uint64_t filled)
 {
     struct loader_sum_row *all = cells ? sum_of(LOADER_CELLS) : NULL;
@@ -168,6 +173,7 @@ static PyObject *py_padded(PyObject *module, PyObject *args)
                            &longest, &sum);
     if (known)
         add_padding((uint64_t)count * longest, sum);
+    lengths_told |= known;
     return new_none();
 }
 
@@ -207,10 +213,9 @@ static bool is_of_tokens(PyObject *mask)
     return floating == Py_False;
 }
 
-void rows_mask(PyObject *batch)
+static void look_at_mask(PyObject *mask)
 {
-    PyObject *mask = tensor ? mask_in(batch, 0) : NULL;
-    const struct shape s = mask ? shape_of(mask) : (struct shape){ .count = -1 };
+    const struct shape s = shape_of(mask);
     const int64_t cells = s.count == 2 ? s.size[0] * s.size[1] : 0;
     if (cells > 0 && cells <= MASK_MOST && is_of_tokens(mask)) {
         PyObject *answer = PyObject_CallMethodObjArgs(mask, text_count, NULL);
@@ -221,6 +226,121 @@ void rows_mask(PyObject *batch)
         Py_XDECREF(answer);
         Py_XDECREF(number);
     }
+}
+
+/* ---- Tokens ------------------------------------------------------------------------ */
+
+struct tokens {
+    const void *data;
+    int64_t rows, length;
+    bool wide; /* 64 bits each, else 32 */
+};
+
+static int64_t token_at(const struct tokens *t, int64_t row, int64_t column)
+{
+    const int64_t at = row * t->length + column;
+    return t->wide ? ((const int64_t *)t->data)[at] : ((const int32_t *)t->data)[at];
+}
+
+/* The value at one end of most rows; false: there is none. */
+static bool usual_end(const struct tokens *t, int64_t column, int64_t *ret_value)
+{
+    int64_t value = 0, lead = 0, count = 0;
+    for (int64_t i = 0; i < t->rows; i++) { /* the majority, if there is one */
+        const int64_t v = token_at(t, i, column);
+        value = lead ? value : v;
+        lead += lead == 0 || v == value ? 1 : -1;
+    }
+    for (int64_t i = 0; i < t->rows; i++)
+        count += token_at(t, i, column) == value;
+    *ret_value = value;
+    return 2 * count > t->rows;
+}
+
+/* Cells from one end of the rows on that hold nothing but the value most rows end with. */
+static int64_t padded_from(const struct tokens *t, bool end)
+{
+    int64_t value, sum = 0;
+    if (!usual_end(t, end ? t->length - 1 : 0, &value))
+        return 0;
+    for (int64_t i = 0; i < t->rows; i++) {
+        int64_t n = 0;
+        while (n < t->length && token_at(t, i, end ? t->length - 1 - n : n) == value)
+            n++;
+        sum += n;
+    }
+    return sum;
+}
+
+static long long asked(PyObject *o, PyObject *method)
+{
+    PyObject *answer = PyObject_CallMethodObjArgs(o, method, NULL);
+    const long long value = answer ? PyLong_AsLongLong(answer) : -1;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return value;
+}
+
+static bool is_cpu(PyObject *o)
+{
+    PyObject *answer = PyObject_GetAttr(o, text_is_cpu);
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return answer == Py_True;
+}
+
+/* Whole numbers of 32 or 64 bits on the host, row behind row. */
+static bool tokens_of(PyObject *o, struct tokens *ret_tokens)
+{
+    const struct shape s = shape_of(o);
+    if (s.count != 2 || s.size[0] < 2 || s.size[1] < LENGTH_LEAST ||
+        s.size[0] > MASK_MOST / s.size[1] || !is_cpu(o) ||
+        asked(o, text_floating) != 0 || asked(o, text_complex) != 0 ||
+        asked(o, text_contiguous) != 1)
+        return false;
+    const long long width = asked(o, text_width), at = asked(o, text_pointer);
+    *ret_tokens = (struct tokens){ (const void *)(uintptr_t)at, s.size[0], s.size[1],
+                                   width == 8 };
+    return at > 0 && (width == 8 || width == 4);
+}
+
+static bool look_at_tokens(PyObject *o)
+{
+    struct tokens t;
+    if (!is_plain(o) || !tokens_of(o, &t))
+        return false;
+    const int64_t cells = t.rows * t.length;
+    const int64_t at_end = padded_from(&t, true), at_start = padded_from(&t, false);
+    const int64_t padding = at_end > at_start ? at_end : at_start;
+    /* A batch of nothing but one value says nothing of lengths. */
+    if (padding < cells)
+        add_padding((uint64_t)cells, (uint64_t)(cells - padding));
+    return true;
+}
+
+/* The first tensor of tokens in a batch. */
+static void look_for_tokens(PyObject *batch)
+{
+    PyObject *key, *value;
+    bool found = look_at_tokens(batch);
+    if (PyTuple_Check(batch))
+        for (Py_ssize_t i = 0; !found && i < PyTuple_Size(batch); i++)
+            found = look_at_tokens(PyTuple_GetItem(batch, i));
+    else if (PyList_Check(batch))
+        for (Py_ssize_t i = 0; !found && i < PyList_Size(batch); i++)
+            found = look_at_tokens(PyList_GetItem(batch, i));
+    else if (PyDict_Check(batch))
+        for (Py_ssize_t at = 0; !found && PyDict_Next(batch, &at, &key, &value);)
+            found = look_at_tokens(value);
+}
+
+void rows_mask(PyObject *batch)
+{
+    PyObject *mask = tensor ? mask_in(batch, 0) : NULL;
+    if (mask)
+        look_at_mask(mask);
+    else if (tensor && !lengths_told)
+        look_for_tokens(batch);
     Py_XDECREF(mask);
     PyErr_Clear();
 }
@@ -239,8 +359,14 @@ int rows_init(PyObject *module)
     text_is_cuda = PyUnicode_InternFromString("is_cuda");
     text_floating = PyUnicode_InternFromString("is_floating_point");
     text_count = PyUnicode_InternFromString("count_nonzero");
+    text_is_cpu = PyUnicode_InternFromString("is_cpu");
+    text_complex = PyUnicode_InternFromString("is_complex");
+    text_contiguous = PyUnicode_InternFromString("is_contiguous");
+    text_width = PyUnicode_InternFromString("element_size");
+    text_pointer = PyUnicode_InternFromString("data_ptr");
     return text_shape && text_mask && text_data && text_is_cuda && text_floating &&
-                   text_count
+                   text_count && text_is_cpu && text_complex && text_contiguous &&
+                   text_width && text_pointer
                ? PyModule_AddFunctions(module, functions)
                : -1;
 }

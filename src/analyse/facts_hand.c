@@ -87,6 +87,7 @@ static void take_from_steps(struct report *r, struct facts *f, double share,
     set(f, FACT_INPUT_SHARE, f->v[FACT_INPUT_SHARE] + share, source);
     f->v[FACT_OTHER_SHARE] -= share;
     r->hand_share = share;
+    r->hand_cpu_share = f->v[FACT_SAMPLE_CPU_SHARE];
 }
 
 /* Of data in memory: all of it is the transform, nothing is read. */
@@ -107,12 +108,36 @@ static void facts_of_made(struct report *r, struct facts *f)
     set_place(r, f, &made);
 }
 
+/* Nothing is read from files, and the loop waits for something outside in one of its
+ * functions: a store's client. */
+static void facts_of_waited(struct report *r, struct facts *f)
+{
+    struct handload load = { .known = false };
+    if (handload_read(r, &load) < 0 || !load.known || !(load.wall_ns > 0) ||
+        load.cpu_ns > 0.2 * load.wall_ns)
+        return;
+    const double share = at_most(load.wall_ns / r->account.mean_ns /
+                                     (double)r->account.steps,
+                                 f->v[FACT_OTHER_SHARE]);
+    const double cpu = at_most(load.cpu_ns / load.wall_ns, 1);
+    if (!(share > 0))
+        return;
+    set_calls(r, f);
+    set(f, FACT_SAMPLE_CPU_SHARE, cpu, by_stacks);
+    set(f, FACT_TRANSFORM_OF_SAMPLE, cpu, by_stacks);
+    take_from_steps(r, f, share, by_stacks);
+    set_place(r, f, &load);
+}
+
 void facts_of_hand(struct report *r, struct facts *f)
 {
     struct handload load = { .known = false };
     r->hand_share = 0;
+    r->hand_cpu_share = NAN;
     if (has_no_loader(r) && !reads_in_steps(r))
         facts_of_made(r, f);
+    if (has_no_loader(r) && !reads_in_steps(r) && !(r->hand_share > 0))
+        facts_of_waited(r, f);
     if (!reads_in_steps(r) || handload_read(r, &load) < 0)
         return;
     const struct io_hand *h = &r->io.hand;

@@ -198,7 +198,7 @@ static void fill_by_hand(const struct report *r, struct pipeline *p)
         .compute_ns = step - make,
         .compute_cpu_ns = NAN,
         .make_ns = make,
-        .make_cpu_ns = NAN,
+        .make_cpu_ns = make * r->hand_cpu_share,
         .collate_share = NAN,
         .ship_ns = NAN,
         .receive_ns = NAN,

@@ -80,7 +80,9 @@ struct walk {
     struct handload *out;
     double top_ns;
     struct strmap times; /* "file:first line" → wall time outside of training */
+    struct strmap waits; /* … of it, without running */
     double outside_ns, longest_ns; /* of all functions, of `longest` */
+    double waited_ns;              /* of longest_ns */
     uint64_t longest;              /* its id; 0: none */
     bool made;                     /* who prepares data counts, reader or not */
 };
@@ -280,6 +282,18 @@ static uint64_t add_time(struct strmap *times, const char *file, uint32_t line,
     return e ? e->value = (added ? 0 : e->value) + ns : 0;
 }
 
+/* For another thread or process of the program: what they do is their affair. */
+static bool is_own_wait(const struct pystack *s)
+{
+    static const char *const parts[] = { "/threading.py",     "/queue.py",
+                                         "/multiprocessing/", "/concurrent/",
+                                         "/subprocess.py",    "/asyncio/" };
+    for (unsigned i = 0; i < s->depth; i++)
+        if (has_any(s->places[i].file, parts, sizeof parts / sizeof *parts))
+            return true;
+    return false;
+}
+
 /* Who is at it longest, of those that never train. */
 static int find_longest(void *arg, const struct pystack *s)
 {
@@ -292,9 +306,13 @@ static int find_longest(void *arg, const struct pystack *s)
     w->outside_ns += (double)s->wall_ns;
     if (!e || (e->value & TRAINS))
         return 0;
+    const uint64_t waited = s->wall_ns > s->cpu_ns ? s->wall_ns - s->cpu_ns : 0;
     const double ns = (double)add_time(&w->times, p->file, p->first_line, s->wall_ns);
-    if (ns > w->longest_ns) {
+    const double waits = (double)add_time(&w->waits, p->file, p->first_line,
+                                          is_own_wait(s) ? 0 : waited);
+    if (ns >= w->longest_ns) {
         w->longest_ns = ns;
+        w->waited_ns = waits;
         w->longest = e->value >> FUNCTION_ID;
     }
     return 0;
@@ -302,20 +320,28 @@ static int find_longest(void *arg, const struct pystack *s)
 
 /* Each step opens several files, and no frame tells who does. A program that reads back
  * what it has written (rollouts, spilled work) may do anything else meanwhile. */
-static bool is_unknown_reader(const struct walk *w)
+static bool opens_files(const struct walk *w)
 {
     const struct report *r = w->r;
     const struct io_hand *h = &r->io.hand;
-    return !has_reader(w) && h->known && r->account.known &&
+    return h->known && r->account.known &&
            h->opens >= FILES_A_STEP * r->account.steps &&
            r->io.total[1].bytes < h->read_bytes / 2;
 }
 
+/* Who has at least half of the loop's time outside of training is taken for the reader:
+ * where files are opened, and where it waits, for nothing of the program's own (an answer
+ * of a server, a disk) and all the time. */
+static bool longest_reads(const struct walk *w)
+{
+    return w->longest_ns > 0 && w->longest_ns >= 0.5 * w->outside_ns &&
+           (opens_files(w) || w->waited_ns >= 0.8 * w->longest_ns);
+}
+
 static bool is_reading(const struct walk *w, const struct strmap_entry *function)
 {
-    const bool taken_for = w->longest_ns > 0 && w->longest_ns >= 0.5 * w->outside_ns &&
-                           function->value >> FUNCTION_ID == w->longest;
-    return (function->value & READS) || taken_for;
+    return (function->value & READS) ||
+           (longest_reads(w) && function->value >> FUNCTION_ID == w->longest);
 }
 
 static bool is_preparing(const struct pystack_place *p)
@@ -388,7 +414,7 @@ static int read_stacks(struct report *r, bool made, struct handload *ret_load)
     int rc = pystacks_walk(dir, find_loop, &w);
     if (rc == 0 && w.has_loop)
         rc = pystacks_walk(dir, find_readers, &w);
-    if (rc == 0 && w.has_loop && !made && is_unknown_reader(&w))
+    if (rc == 0 && w.has_loop && !made && !has_reader(&w))
         rc = pystacks_walk(dir, find_longest, &w);
     if (rc == 0 && w.has_loop)
         rc = pystacks_walk(dir, count_time, &w);
@@ -399,6 +425,7 @@ static int read_stacks(struct report *r, bool made, struct handload *ret_load)
     strmap_release(&w.functions);
     strmap_release(&w.lines);
     strmap_release(&w.times);
+    strmap_release(&w.waits);
     return rc == -ENOMEM ? rc : 0;
 }
 

@@ -10,8 +10,10 @@
  * What leaves no frame (open(), read(), pickle.load) is known from calls for files alone
  * (io.h). Where those say that every step opens several files, of which the program has
  * not written half itself, and no function is known to read, the one that has at least
- * half of the loop's time outside of training is taken for the reader; otherwise what is
- * made of the bytes is not known, and not guessed.
+ * half of the loop's time outside of training is taken for the reader; so it is where it
+ * waits nearly all of that time, for no thread or process of the program's own: a client of
+ * a store, with files or without. Otherwise what is made of the bytes is not known, and not
+ * guessed.
  */
 #ifndef SONDE_ANALYSE_HANDLOAD_H
 #define SONDE_ANALYSE_HANDLOAD_H

@@ -67,7 +67,9 @@ def test_calls_of_steps_are_counted_and_only_those(by_hand):
         assert known["looks_per_step"]["value"] >= truth["files"]
 
 
-@pytest.mark.parametrize(("way", "workers"), [("sequence", 2), ("mask", 0)])
+@pytest.mark.parametrize(
+    ("way", "workers"), [("sequence", 2), ("mask", 0), ("limit", 0), ("first", 1)]
+)
 def test_padding_is_what_the_program_counted(tmp_path_factory, way, workers):
     done = made(tmp_path_factory, program("padded.py"), way, str(workers))
     truth = json.loads(done.stdout)

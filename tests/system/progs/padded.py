@@ -20,14 +20,28 @@ def by_mask(lengths):
     return {"input_ids": mask.clone(), "attention_mask": mask}
 
 
+def to_limit(lengths, first=False):
+    words = torch.zeros((len(lengths), 320), dtype=torch.int32 if first else torch.long)
+    for row, n in zip(words, lengths):
+        (row[320 - n:] if first else row[:n]).fill_(1)
+    return words, torch.tensor(lengths)
+
+
+def behind_padding(lengths):
+    return to_limit(lengths, first=True)
+
+
 def main():
-    collate = by_sequence if WAY == "sequence" else by_mask
+    collate = {
+        "sequence": by_sequence, "mask": by_mask, "limit": to_limit, "first": behind_padding
+    }[WAY]
     loader = DataLoader(LENGTHS, batch_size=16, num_workers=WORKERS, collate_fn=collate)
     model = nn.Sequential(nn.Embedding(4, 256), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 4))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
     cells = filled = 0
     for words in loader:
-        words = words if WAY == "sequence" else words["input_ids"]
+        if WAY != "sequence":
+            words = words["input_ids"] if WAY == "mask" else words[0]
         cells += words.numel()
         filled += int(words.sum())
         model(words).square().mean().backward()

@@ -217,6 +217,36 @@ static void nobody_is_taken_for_the_reader_with_less_than_half_of_the_time(void 
     assert_near(read_all().wall_ns, 0, 1);
 }
 
+/* A client of a store: it waits, with files or without, and no matter who wrote them. */
+static void who_waits_all_the_time_is_loading(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(60, 12, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "get", OWN, 420 });
+    STACK(40, 40, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "join", OWN, 510 });
+    const struct handload load = read_all();
+    assert_near(load.wall_ns, 60e6, 1);
+    assert_near(load.cpu_ns, 12e6, 1);
+    assert_string_equal(load.function, "get");
+}
+
+static void who_runs_a_fifth_of_the_time_does_something(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(60, 13, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "get", OWN, 420 });
+    assert_near(read_all().wall_ns, 0, 1);
+}
+
+static void waiting_for_ones_own_threads_is_no_loading(void **state)
+{
+    (void)state;
+    train_for(100);
+    STACK(60, 1, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "get", OWN, 420 },
+          { "wait", "/usr/lib/python3.11/threading.py", 110 });
+    assert_near(read_all().wall_ns, 0, 1);
+}
+
 static void a_program_that_does_not_train_is_not_known(void **state)
 {
     (void)state;
@@ -269,6 +299,9 @@ int main(void)
         TEST(a_file_or_two_in_a_step_do_not_tell_whose_time_it_is),
         TEST(who_reads_back_what_it_wrote_may_do_anything_meanwhile),
         TEST(nobody_is_taken_for_the_reader_with_less_than_half_of_the_time),
+        TEST(who_waits_all_the_time_is_loading),
+        TEST(who_runs_a_fifth_of_the_time_does_something),
+        TEST(waiting_for_ones_own_threads_is_no_loading),
         TEST(a_program_that_does_not_train_is_not_known),
         TEST(what_prepares_data_is_known_by_its_name),
     };
