@@ -343,7 +343,8 @@ void facts_of_native(struct report *r, struct facts *f)
     f->v[FACT_DOUBLE_SHARE] = s.doubles;
     f->v[FACT_KERNEL_SHARE] = s.kernels;
     f->v[FACT_ARITHMETIC_SHARE] = arithmetic_share(r, &s);
-    f->v[FACT_SPIN_SHARE] = s.spin;
+    /* Barriers of generated code have no name, but one tight loop. */
+    f->v[FACT_SPIN_SHARE] = at_most(s.spin + h->tight_share, 1);
     /* Who spins until he is given work leaves his core to anybody who has some. */
     f->v[FACT_FREE_CORES] += s.spin * f->v[FACT_CPU_CORES];
     f->v[FACT_AWAIT_SHARE] = at_most(s.await + h->tight_share, 1);

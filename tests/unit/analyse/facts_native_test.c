@@ -10,6 +10,7 @@
 
 static struct report made; /* too large for a stack */
 static struct step_account in_loop;
+static double tight_share;
 
 static void sampled(struct facts *f, struct hot_function *list, size_t count)
 {
@@ -18,6 +19,7 @@ static void sampled(struct facts *f, struct hot_function *list, size_t count)
                                        .samples = 1000,
                                        .cpu_ns = 10e9,
                                        .coverage = 1,
+                                       .tight_share = tight_share,
                                        .functions = list,
                                        .function_count = count };
     made.end_ns = (int64_t)10e9;
@@ -47,6 +49,23 @@ static void threads_that_spin_leave_their_core_free(void **state)
     assert_near(f.v[FACT_FREE_CORES], 0.2 + 0.4 * 1.8, 1e-9);
     sampled(&f, list + 1, 1);
     assert_near(f.v[FACT_FREE_CORES], 0.2, 1e-9);
+}
+
+/* A barrier of a JIT: seen by its samples, which lie in one line. Who is in the middle of a
+ * piece of work leaves no core to others. */
+static void barriers_without_a_name_are_spinning_too(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = {
+        function("gomp_barrier_wait_end", "/usr/lib/libgomp.so.1", 0.1),
+        function("[jit]", "", 0.8),
+    };
+    tight_share = 0.6;
+    sampled(&f, list, 2);
+    tight_share = 0;
+    assert_near(f.v[FACT_SPIN_SHARE], 0.7, 1e-9);
+    assert_near(f.v[FACT_FREE_CORES], 0.2 + 0.1 * 1.8, 1e-9);
 }
 
 static void doubles_of_numpys_fft_are_not_the_programs(void **state)
@@ -305,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_that_spin_leave_their_core_free),
+        cmocka_unit_test(barriers_without_a_name_are_spinning_too),
         cmocka_unit_test(doubles_of_numpys_fft_are_not_the_programs),
         cmocka_unit_test(the_allocator_has_several_names),
         cmocka_unit_test(a_yield_is_mostly_the_kernels),
