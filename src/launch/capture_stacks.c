@@ -93,7 +93,7 @@ static int stacks_attach(void *state, const struct capture_context *c)
         return 0;
     const struct sampler_options options = { .pid = c->pid,
                                              .rate_hz = s->rate_hz,
-                                             .on_exec = true,
+                                             .on_exec = !c->attached,
                                              .paused = c->after_ns > 0,
                                              .in_spells = !c->options->rate_hz &&
                                                           c->level == SONDE_DETAILED,

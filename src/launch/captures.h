@@ -42,6 +42,7 @@ struct capture_context {
     struct runfile *file;           /* for runfile_note() */
     int level;                      /* enum sonde_level */
     pid_t pid;                      /* of the program; 0 before it is started */
+    bool attached;                  /* it ran before we came */
     uint64_t after_ns, duration_ns; /* window of recording; 0: none */
     struct family
         *family; /* its processes; NULL before it is started, or without /proc */

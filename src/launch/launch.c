@@ -167,6 +167,7 @@ static void prepare_captures(struct launch *l)
         .file = &l->file,
         .level = l->options->level,
         .redact = l->options->redact,
+        .attached = l->options->attached,
         .after_ns = l->options->after_ns,
         .duration_ns = l->options->duration_ns,
     };

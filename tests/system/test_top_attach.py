@@ -49,6 +49,20 @@ def test_attach_sees_the_python_of_a_running_process(tmp_path, busy):
     assert any(line["file"] == "<string>" and line["line"] == 3 for line in answer["lines"])
 
 
+def test_attach_samples_the_native_code_of_a_running_process(tmp_path, busy):
+    for seconds in (1, 5, 20):
+        out = tmp_path / f"{seconds}"
+        sonde("attach", busy.pid, "--duration", f"{seconds}s", "-q", "-o", out)
+        answer = report(out)
+        if answer["sampling"]["unavailable"]:
+            pytest.skip(answer["sampling"]["unavailable"])
+        if answer["sampling"]["samples"] > 30:
+            break
+    assert answer["sampling"]["samples"] > 30
+    native = [f for f in answer["functions"] if f["language"] == "native"]
+    assert any("python" in f["module"] for f in native), native[:5]
+
+
 def wait_until_attached(out):
     file = out / "run.json"
     while not file.exists() or '"proc_start"' not in file.read_text():
