@@ -439,6 +439,11 @@ static void what_if_knows_transforms_without_a_loader(void **state)
     assert_near(p.make_ns, 0.4 * step, 1);
     assert_near(p.compute_ns, 0.6 * step, 1);
     assert_true(isnan(p.transform_share)); /* no stacks: nobody knows */
+    assert_true(isnan(p.make_cpu_ns));
+    t.report->hand_cpu_share = 0.25; /* as stacks of a store's client say */
+    pipeline_of(t.report, &p);
+    assert_near(p.make_cpu_ns, 0.1 * step, 1);
+    t.report->hand_cpu_share = NAN;
     t.report->transform_of_load = 0.75;
     pipeline_of(t.report, &p);
     struct settings s = whatif_now(&p);
