@@ -173,8 +173,7 @@ static int check_threads(const struct habits *h, const struct settings *s,
     if (s->threads > most_threads(h))
         return refuse(error,
                       "more threads than cores, all processes together: what they "
-                      "would take from one "
-                      "another was not measured");
+                      "would take from one another was not measured");
     if (s->threads > 0 && s->loader)
         return refuse(error, "threads= goes with no setting of the loader: how workers "
                              "and threads share the cores then was not measured");

@@ -10,13 +10,12 @@
  * guests do not always say which of theirs are such pairs. Two workers on two cores beside
  * the step did 0.67 (hydrophone_calls, spinning threads in each) of what the CPU time of a
  * run without workers promised, the measured case with large batches 0.65; others nearly
- * all of it (thread_of_worker). Other programs
- * take cores too: how much of that is felt depends on who the scheduler favours. For the
- * same reason the
- * main thread computes faster once workers leave its core's other thread alone: by
- * 1 − 0.65 where there are such pairs, not at all where there are none. Of eight programs
- * whose workers were relieved of their work on a machine with two cores the CPU time of a
- * step stayed what it was in seven: the usual answer has none of it, the range has it.
+ * all of it (thread_of_worker). Other programs take cores too: how much of that is felt
+ * depends on who the scheduler favours. For the same reason the main thread computes
+ * faster once workers leave its core's other thread alone: by 1 − 0.65 where there are
+ * such pairs, not at all where there are none. Of eight programs whose workers were
+ * relieved of their work on a machine with two cores the CPU time of a step stayed what it
+ * was in seven: the usual answer has none of it, the range has it.
  */
 #include "analyse/whatif.h"
 

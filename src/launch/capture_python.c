@@ -17,6 +17,7 @@
 
 #include "capture/python/watch.h"
 #include "base/moment.h"
+#include "capture/sample/spells.h"
 #include "launch/capture_list.h"
 #include "launch/family.h"
 #include "num/prng.h"
@@ -24,7 +25,7 @@
 enum { DEFAULT_HZ = 100, MORE_HZ = 250, FAMILY_AGE_NS = 100000000 };
 enum { WAIT_NS = 20000000, LONG_WAIT_NS = 250000000, IDLE_NS = 40000000 };
 static const uint64_t SECOND_NS = 1000000000;
-static const uint64_t YOUNG_NS = 10000000000;
+static const uint64_t YOUNG_NS = YOUNG_S * 1000000000ULL;
 static const uint64_t SETTLED_NS = 100000000;   /* longest pause for being dear */
 static const double MOST_OF_A_CORE = 0.03;      /* when somebody asked for a rate */
 static const double MOST_BY_ITSELF = 0.01;      /* of a young run … */

@@ -18,9 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/files.h"
 #include "launch/signals.h"
+#include "trace/process.h"
 
 static bool in_foreground(void)
 {
@@ -116,20 +115,15 @@ static void on_change(struct child *child)
 /* Who it was must be read at once: kill(1) is gone in a moment. */
 static void remember_sender(struct child *child, const siginfo_t *info)
 {
-    char path[48];
     struct timespec now;
-    struct buf name = BUF_INIT;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     child->asked.signal = info->si_signo;
     child->asked.sender = info->si_code == SI_USER || info->si_code == SI_QUEUE
                               ? info->si_pid
                               : 0;
     child->asked.at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-    (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)child->asked.sender);
-    if (child->asked.sender > 0 && file_read_all(path, 64, &name) == 0)
-        (void)snprintf(child->asked.comm, sizeof child->asked.comm, "%.*s",
-                       (int)strcspn(name.data, "\n"), name.data);
-    buf_release(&name);
+    const uint32_t sender = (uint32_t)child->asked.sender;
+    process_task_name(sender, sender, child->asked.comm, sizeof child->asked.comm);
 }
 
 static void on_signal(struct child *child, const siginfo_t *info)

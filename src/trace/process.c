@@ -27,6 +27,17 @@ static pid_t parent_of(pid_t pid)
     return (pid_t)parent;
 }
 
+void process_task_name(uint32_t pid, uint32_t tid, char *ret_name, size_t len)
+{
+    char path[64];
+    struct buf text = BUF_INIT;
+    (void)snprintf(path, sizeof path, "/proc/%u/task/%u/comm", pid, tid);
+    const bool read = tid && file_read_all(path, 64, &text) == 0 && text.len > 0;
+    (void)snprintf(ret_name, len, "%.*s", read ? (int)strcspn(text.data, "\n") : 0,
+                   read ? text.data : "");
+    buf_release(&text);
+}
+
 bool process_alive(pid_t pid, uint64_t start_ticks)
 {
     return pid > 0 && start_ticks != 0 &&

@@ -7,6 +7,7 @@
 #define SONDE_TRACE_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,6 +16,9 @@ bool process_alive(pid_t pid, uint64_t start_ticks);
 
 /* Whether pid is `ancestor` or one of its descendants. False when it is gone. */
 bool process_descends_from(pid_t pid, pid_t ancestor);
+
+/* The name of a thread as the kernel has it (comm); "" when it is gone. */
+void process_task_name(uint32_t pid, uint32_t tid, char *ret_name, size_t len);
 
 enum { BOOT_ID_LEN = 40 };
 

@@ -28,6 +28,7 @@
 #include "base/moment.h"
 #include "capture/python/book.h"
 #include "capture/python/python.h"
+#include "trace/process.h"
 
 enum { PROCESSES_MAX = 256, THREADS_MAX = PYTHON_THREADS, FIRST_RETRY_NS = 20000000 };
 static const uint64_t LAST_RETRY_NS = 5000000000;
@@ -102,17 +103,6 @@ static int open_task(uint32_t pid, uint32_t tid, const char *name)
     return tid ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
-static void read_name(uint32_t pid, uint32_t tid, char name[32])
-{
-    name[0] = '\0';
-    const int fd = open_task(pid, tid, "comm");
-    const ssize_t n = fd >= 0 ? read(fd, name, 31) : 0;
-    name[n > 0 ? n : 0] = '\0';
-    name[strcspn(name, "\n")] = '\0';
-    if (fd >= 0)
-        (void)close(fd);
-}
-
 static void thread_close(struct thread *t)
 {
     if (t->fd >= 0)
@@ -133,7 +123,7 @@ static struct thread *thread_new(struct watch *w, struct process *p, uint32_t ti
     t->call_fd = open_task(p->pid, tid, "syscall");
     t->run_ns = read_account(t->fd);
     t->ran_ns = w->now_ns;
-    read_name(p->pid, tid, name);
+    process_task_name(p->pid, tid, name, sizeof name);
     t->row = book_task(w->book, p->pid, tid, name, &t->task);
     if (!t->row) {
         thread_close(t);

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/files.h"
+#include "trace/process.h"
 
 /* ---- Files ------------------------------------------------------------------------------ */
 
@@ -450,16 +451,6 @@ void procs_on_name(struct procs *p, uint32_t pid, uint32_t tid, const char *name
 
 /* ---- What nobody told -------------------------------------------------------------------------- */
 
-static void read_name(const char *path, char name[PROC_NAME])
-{
-    struct buf text = BUF_INIT;
-    if (file_read_all(path, 64, &text) == 0 && text.len > 1) {
-        text.data[strcspn(text.data, "\n")] = '\0';
-        set_name(name, text.data);
-    }
-    buf_release(&text);
-}
-
 void procs_ask_anew(struct procs *p)
 {
     p->asked++;
@@ -470,25 +461,22 @@ void procs_ask_anew(struct procs *p)
 
 struct proc *procs_sampled(struct procs *p, uint32_t pid)
 {
-    char path[40];
     const bool known = find_proc(p, pid);
     struct proc *proc = procs_get(p, pid);
     if (!proc || p->asked == 0 || (known && proc->asked == p->asked))
         return proc;
     proc->asked = p->asked;
     procs_read_maps(p, pid);
-    (void)snprintf(path, sizeof path, "/proc/%u/comm", pid);
     if (!proc->name[0])
-        read_name(path, proc->name);
+        process_task_name(pid, pid, proc->name, sizeof proc->name);
     return proc;
 }
 
 static void ask_name(const struct procs *p, struct thread_name *t, uint32_t pid)
 {
-    char path[64], name[PROC_NAME] = "";
+    char name[PROC_NAME];
     t->asked = p->asked;
-    (void)snprintf(path, sizeof path, "/proc/%u/task/%u/comm", pid, t->tid);
-    read_name(path, name);
+    process_task_name(pid, t->tid, name, sizeof name);
     if (!name[0] || strcmp(name, t->name) == 0)
         return;
     set_name(t->name, name);

@@ -14,10 +14,12 @@
 
 #include "num/prng.h"
 
-enum { SPELL_WEIGHT = 8 };
+enum {
+    SPELL_WEIGHT = 8,
+    YOUNG_S = 10, /* so long a run is looked at closely, here and elsewhere */
+};
 
 struct spells {
-    bool allowed;
     bool on;           /* samples are taken … */
     unsigned weight;   /* … and stand for so many each */
     uint64_t next_ns;  /* the next change; UINT64_MAX: none */

@@ -6,61 +6,20 @@
 
 #include "analyse/functions.h"
 #include "analyse/stacks.h"
-#include "base/files.h"
-#include "trace/tables.h"
+#include "made_stacks.h"
 
-static char root[64];
-static struct tables tables;
 static uint32_t jit, library;
-
-static void *append(unsigned table, uint32_t *ret_index)
-{
-    void *row = tables_append(&tables, table, ret_index);
-    assert_non_null(row);
-    return row;
-}
-
-static uint32_t module(const char *path, uint32_t pid)
-{
-    uint32_t index;
-    struct stack_module_row *row = append(STACKS_MODULES, &index);
-    row->path = tables_text(&tables, path, strlen(path));
-    row->pid = pid;
-    row->key = 1;
-    return index;
-}
 
 static int set_up(void **state)
 {
-    (void)state;
-    static const struct tables_spec specs[] = {
-        { "info", sizeof(struct stack_info_row), 1 },
-        { MODULES_TABLE, sizeof(struct stack_module_row), STACKS_MAX_MODULES },
-        { FRAMES_TABLE, sizeof(struct stack_frame_row), STACKS_MAX_FRAMES },
-        { "nodes", sizeof(struct stack_node_row), STACKS_MAX_NODES },
-        { "tasks", sizeof(struct stack_task_row), STACKS_MAX_TASKS },
-        { "counts", sizeof(struct stack_count_row), STACKS_MAX_COUNTS },
-    };
     uint32_t index;
-    if (!unit_temp_dir(root) ||
-        tables_create(root, STACKS_KIND, NULL, specs, 6, &tables) < 0)
+    if (make_stacks(state) < 0)
         return -1;
-    struct stack_info_row *info = append(STACKS_INFO, &index);
-    info->period_ns = 10000000;
-    info->key = 1;
-    struct stack_node_row *other = append(STACKS_NODES, &index);
-    other->key = 1;
     struct stack_task_row *task = append(STACKS_TASKS, &index);
     task->key = 1;
-    jit = module("", 100);
-    library = module("/usr/lib/libx.so", 0);
+    jit = module_of("", 100);
+    library = module_of("/usr/lib/libx.so", 0);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return file_remove_tree(root);
 }
 
 static void samples(uint32_t of, uint64_t address, uint64_t count)
@@ -123,11 +82,12 @@ static void other_code_is_not_judged_by_its_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_loop_of_one_line_waits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_loop_of_one_line_waits, set_up,
+                                        remove_stacks),
         cmocka_unit_test_setup_teardown(kernels_made_at_run_time_do_not, set_up,
-                                        tear_down),
+                                        remove_stacks),
         cmocka_unit_test_setup_teardown(other_code_is_not_judged_by_its_places, set_up,
-                                        tear_down),
+                                        remove_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,29 +9,9 @@
 #include "analyse/functions.h"
 #include "analyse/habits.h"
 #include "analyse/threads.h"
-#include "base/files.h"
-#include "trace/tables.h"
+#include "made_stacks.h"
 
 /* ---- Stacks ---------------------------------------------------------------------------- */
-
-static char root[64];
-static struct tables tables;
-
-static void *append(unsigned table, uint32_t *ret_index)
-{
-    void *row = tables_append(&tables, table, ret_index);
-    assert_non_null(row);
-    return row;
-}
-
-static uint32_t module(const char *path)
-{
-    uint32_t index;
-    struct stack_module_row *row = append(STACKS_MODULES, &index);
-    row->path = tables_text(&tables, path, strlen(path));
-    row->key = 1;
-    return index;
-}
 
 static uint32_t task(uint32_t pid)
 {
@@ -67,33 +47,9 @@ static void samples(uint32_t of, uint32_t node, uint64_t count)
     row->key = 1;
 }
 
-static int set_up(void **state)
+static uint32_t module(const char *path)
 {
-    (void)state;
-    static const struct tables_spec specs[] = {
-        { "info", sizeof(struct stack_info_row), 1 },
-        { MODULES_TABLE, sizeof(struct stack_module_row), STACKS_MAX_MODULES },
-        { FRAMES_TABLE, sizeof(struct stack_frame_row), STACKS_MAX_FRAMES },
-        { "nodes", sizeof(struct stack_node_row), STACKS_MAX_NODES },
-        { "tasks", sizeof(struct stack_task_row), STACKS_MAX_TASKS },
-        { "counts", sizeof(struct stack_count_row), STACKS_MAX_COUNTS },
-    };
-    uint32_t index;
-    if (!unit_temp_dir(root) ||
-        tables_create(root, STACKS_KIND, NULL, specs, 6, &tables) < 0)
-        return -1;
-    struct stack_info_row *info = append(STACKS_INFO, &index);
-    info->period_ns = 10000000;
-    info->key = 1;
-    struct stack_node_row *other = append(STACKS_NODES, &index);
-    other->key = 1;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return file_remove_tree(root);
+    return module_of(path, 0);
 }
 
 /* Two processes; in the second OpenMP sleeps in the kernel, hands a piece to torch, and
@@ -233,8 +189,8 @@ static void what_was_not_measured_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_kernel_waits_for_whom_it_sleeps, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_kernel_waits_for_whom_it_sleeps,
+                                        make_stacks, remove_stacks),
         cmocka_unit_test(pieces_are_side_by_side),
         cmocka_unit_test(processes_need_no_pieces),
         cmocka_unit_test(a_question_names_the_threads_of_each_process),
