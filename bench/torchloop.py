@@ -47,9 +47,21 @@ def peers(python: str, out: Path) -> dict[str, list[object]]:
     }
 
 
+# Left to itself glibc gives the top of the heap back and takes it again in every step, or
+# in none: what happens to lie there decides, in each process anew. That is 7 to 970 page
+# faults a step of 2 µs each, 12 % more or less of the step, with a profiler or without.
+# Both sides keep their memory instead.
+KEEP_MEMORY = {
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the most it takes
+}
+AS_IT_COMES = os.environ.get("BENCH_MALLOC", "") == "as-it-comes"
+
+
 def same_for_both(number: int) -> dict[str, str]:
     """The hashes of a pair's two programs are the same, from pair to pair others."""
-    return environment(OMP_NUM_THREADS="1", PYTHONHASHSEED=str(number + 1))
+    kept = {} if AS_IT_COMES else KEEP_MEMORY
+    return environment(OMP_NUM_THREADS="1", PYTHONHASHSEED=str(number + 1), **kept)
 
 
 def in_turn(
@@ -155,6 +167,8 @@ def loop() -> Table:
         "memray and Scalene do not. Sonde looks closely for ten seconds, then more "
         f"seldom: the first row begins after {SETTLED_S:.0f} s of training (both sides "
         "warm up together: its start and end say nothing), the second at once, as those "
-        "of the peers. BENCH_ITSELF=1 adds the loop against itself."
+        "of the peers. Both sides keep freed memory (KEEP_MEMORY): whether glibc gives it "
+        "back is a lottery worth 12 % from process to process; BENCH_MALLOC=as-it-comes "
+        "plays it. BENCH_ITSELF=1 adds the loop against itself."
     )
     return table

@@ -151,21 +151,43 @@ static int add_counters(struct alloc_reader *r, struct alloc_process *p)
     return rc;
 }
 
-/* What threads have not told the process row is part of both numbers. */
+/* What threads have not told the process row, in floating point: a file that lies must
+ * not overflow. */
+struct untold {
+    double sum, highest;
+};
+
+static void add_untold(struct untold *u, int64_t untold, int64_t high)
+{
+    u->sum += (double)untold;
+    u->highest = fmax(u->highest, (double)high);
+}
+
+/* Threads' rows have it in older files, the rows of counters in today's. */
+static struct untold untold_of(const struct alloc_reader *r)
+{
+    struct untold u = { 0, 0 };
+    struct heap_thread_row thread;
+    struct heap_counter_row counter;
+    int table = tablefile_find(r->file, "threads");
+    uint32_t rows = table < 0 ? 0 : tablefile_count(r->file, table);
+    for (uint32_t i = 0; i < rows; i++)
+        if (tablefile_get(r->file, table, i, &thread, sizeof thread))
+            add_untold(&u, thread.untold, thread.high);
+    table = tablefile_find(r->file, "counters");
+    rows = table < 0 ? 0 : tablefile_count(r->file, table);
+    for (uint32_t i = 0; i < rows; i++)
+        if (tablefile_get(r->file, table, i, &counter, sizeof counter))
+            add_untold(&u, counter.untold, counter.high);
+    return u;
+}
+
+/* What threads have not told is part of both numbers. */
 static void add_levels(struct alloc_reader *r, struct alloc_process *p)
 {
-    const int table = tablefile_find(r->file, "threads");
-    const uint32_t rows = table < 0 ? 0 : tablefile_count(r->file, table);
-    double untold = 0, highest = 0; /* a file that lies must not overflow */
-    for (uint32_t i = 0; i < rows; i++) {
-        struct heap_thread_row t;
-        if (!tablefile_get(r->file, table, i, &t, sizeof t))
-            continue;
-        untold += (double)t.untold;
-        highest = fmax(highest, (double)t.high);
-    }
-    const double live = fmax(0, (double)r->process.live + untold);
-    const double most = fmax(live, (double)r->process.live + highest);
+    const struct untold u = untold_of(r);
+    const double live = fmax(0, (double)r->process.live + u.sum);
+    const double most = fmax(live, (double)r->process.live + u.highest);
     p->live_bytes = live;
     p->peak_bytes = r->process.peak;
     if (most < 0x1p63 && (uint64_t)most > p->peak_bytes)

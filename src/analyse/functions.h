@@ -29,7 +29,7 @@ struct hot_functions {
     bool sampled;    /* somebody tried; else all is empty */
     const char *why; /* "" or why there is nothing */
     uint64_t samples, lost, other, cut, shallow;
-    uint64_t taken; /* stacks: some stand for several samples */
+    uint64_t taken;           /* stacks: some stand for several samples */
     double period_ns, cpu_ns; /* cpu_ns: all samples together, those lost included */
     double tight_share; /* of it, in tight loops of code made at run time: waiting */
     double own_share;   /* of it, in Sonde's own code inside the program */

@@ -348,7 +348,7 @@ static bool is_preparing(const struct pystack_place *p)
 {
     char name[128];
     size_t n = 0;
-    for (; p->function[n] && n < sizeof name - 1; n++) {
+    for (; n < sizeof name - 1 && p->function[n]; n++) {
         const char c = p->function[n];
         name[n] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
     }

@@ -150,8 +150,8 @@ struct report {
     struct diagnosis diagnosis;
     struct report_forecast *forecasts; /* in the order they were asked for */
     bool transforms_unknown;           /* of the training loader */
-    double readers_ns; /* time of those who load data; 0: the main thread does */
-    double hand_share; /* of a step: loading without a loader; 0 none */
+    double readers_ns;     /* time of those who load data; 0: the main thread does */
+    double hand_share;     /* of a step: loading without a loader; 0 none */
     double hand_cpu_share; /* … of that, running; NaN unknown */
     double
         transform_of_load; /* of the time to load: work on what was read; NaN unknown */

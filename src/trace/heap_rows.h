@@ -1,8 +1,9 @@
 /* heap_rows.h: the tables of a process's allocations, heap-<start>-<pid>-<rand>.tables.
  *
  *     process    one row: what was captured and how; live bytes; high-water mark
- *     threads    one per thread number: what it has not told the process row yet
- *     counters   one per thread number and zone: exact counts by size
+ *     threads    one per thread number
+ *     counters   one per thread number and zone: exact counts by size, and what the
+ *                thread has not told the process row yet
  *     sites      one per sampled call path and zone: estimates
  *     live       one per sampled block that is still allocated
  *     snapshots  one per sonde_heap_snapshot(); snapsites: what each site held then
@@ -13,7 +14,7 @@
  * Exact: counts, bytes asked for, frees, freed bytes, live bytes (as the allocator
  * rounds them, malloc_usable_size). A realloc is an allocation of the new size and a
  * free of the old. The high-water mark is exact with one thread, otherwise within
- * HEAP_UNTOLD bytes per thread.
+ * HEAP_UNTOLD bytes, or 1/HEAP_UNTOLD_PART of what is live, per thread.
  *
  * Estimated: sites. Allocations are chosen by a Poisson process over bytes, so that one
  * of `size` bytes is taken with probability 1 - exp(-size / mean) and stands for 1 / p
@@ -32,7 +33,8 @@
 enum {
     HEAP_CLASSES = 28, /* class k: sizes up to 16 << k; the last one: all above */
     HEAP_FRAMES = 32,
-    HEAP_UNTOLD = 64 << 10,
+    HEAP_UNTOLD = 64 << 10,  /* a thread tells the process row after so many bytes, */
+    HEAP_UNTOLD_PART = 1024, /* … or this part of what is live, if that is more */
     HEAP_MEAN_FIRST = 8 << 10,
     HEAP_MEAN_LAST = 512 << 10,
     HEAP_MEAN_MOST = 2 << 20,
@@ -80,9 +82,9 @@ struct heap_process_row {
 
 struct heap_thread_row {
     uint64_t number; /* the key: thread number + 1 */
-    int64_t untold;  /* bytes live beyond what the process row has */
-    int64_t high;    /* the most `untold` was since it was last told */
-    uint64_t tid;    /* of the latest thread with that number */
+    int64_t untold;  /* as in a counter row: in files from before those had them */
+    int64_t high;
+    uint64_t tid; /* of the latest thread with that number */
     uint64_t pad[4];
 };
 _Static_assert(sizeof(struct heap_thread_row) == 64, "a cache line");
@@ -95,7 +97,11 @@ struct heap_counter_row {
     uint64_t key; /* (thread number + 1) << 32 | zone: see the two below */
     uint64_t frees, freed_bytes;
     uint64_t reallocs; /* among the allocations */
-    uint64_t pad[4];
+    /* Of the thread: in the row of the zone it was last in, 0 in its others. Here because
+     * an allocation or a free then writes to this row alone. */
+    int64_t untold; /* bytes live beyond what the process row has */
+    int64_t high;   /* the most `untold` was since it was last told */
+    uint64_t pad[2];
     struct heap_count size[HEAP_CLASSES];
 };
 _Static_assert(sizeof(struct heap_counter_row) == 512, "whole cache lines");

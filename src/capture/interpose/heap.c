@@ -22,53 +22,80 @@ EXPORTED void *pvalloc(size_t size);
 
 /* ---- Counting ---------------------------------------------------------------------
  *
- * The rare cases are calls in tail position, so that the usual one saves no registers. */
+ * What a call costs in a training program is not its instructions but the lines of code
+ * and data it must fetch again, because millions of other instructions ran since the last
+ * one: a line of code takes longer to come than all of it to run. So the usual way is
+ * straight and short, three lines for an allocation and three for a free, side by side
+ * and shared by the family. The rare cases are calls in tail position, which save no
+ * registers and take what they need themselves. */
 
 #define RARE          __attribute__((noinline, cold))
+#define HOT           __attribute__((noinline, hot, aligned(64)))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-static RARE void *alloc_rare(struct heap_cell *c, void *p, size_t size)
+/* heap_zone_key(inside_zone()) in few instructions: open zones follow the depth, so that
+ * what lies before the first is the upper half of depth, which is 0. */
+static ALWAYS_INLINE uint32_t zone_key(void)
 {
-    if (c->thread->untold > HEAP_UNTOLD)
+    enum { NOT_KNOWN = -1 };
+    const struct sonde_lane *lane = sonde_lane_;
+    if (UNLIKELY(!lane))
+        return heap_zone_key(0);
+    const uint32_t depth = lane->depth;
+    if (UNLIKELY(depth > SONDE_OPEN_ZONES))
+        return (uint32_t)NOT_KNOWN;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    _Static_assert(offsetof(struct sonde_lane, open) ==
+                       offsetof(struct sonde_lane, depth) + 4,
+                   "open[-1] is the upper half of depth");
+    uint16_t tag;
+    memcpy(&tag, (const char *)lane + offsetof(struct sonde_lane, open) - 2 + 2 * depth,
+           sizeof tag);
+    return tag | 1U;
+#else
+    return heap_zone_key(inside_zone());
+#endif
+}
+
+static RARE void *alloc_rare(void *p, size_t size)
+{
+    struct heap_cell *c = heap_cell;
+    if (c->row->untold > c->enough)
         heap_tell(c);
     if (c->until < 0)
         heap_sample(c, p, size);
     return p;
 }
 
-/* Of small sizes from a table: counting leading zeros without LZCNT, which not every
- * x86-64 has, takes eight operations on AMD's. */
-enum { SMALL = 1024 };
-static const uint8_t small_class[SMALL / 16 + 1] = {
-    [2] = 1,        [3 ... 4] = 2,   [5 ... 8] = 3,
-    [9 ... 16] = 4, [17 ... 32] = 5, [33 ... 64] = 6,
-};
-static inline struct heap_count *count_of(struct heap_counter_row *row, size_t size)
+static inline struct heap_count *count_of(const struct heap_cell *c,
+                                          struct heap_counter_row *row, size_t size)
 {
-    return &row->size[LIKELY(size <= SMALL) ? small_class[(size + 15) / 16]
-                                            : heap_class(size)];
+    const size_t n = (size + 15) / 16;
+    if (UNLIKELY(n > HEAP_SMALL / 16))
+        return &row->size[heap_class(size)];
+    return (struct heap_count *)((char *)row->size + c->small_at[n]);
 }
 
 static inline void *count_alloc_in(struct heap_cell *c, struct heap_counter_row *row,
                                    void *p, size_t size, size_t usable)
 {
-    struct heap_count *k = count_of(row, size);
+    struct heap_count *k = count_of(c, row, size);
     k->count++;
     k->bytes += size;
-    struct heap_thread_row *t = c->thread;
-    const int64_t untold = t->untold + (int64_t)usable;
-    t->untold = untold;
-    if (untold > t->high)
-        t->high = untold;
+    const int64_t untold = row->untold + (int64_t)usable;
+    row->untold = untold;
+    if (untold > row->high)
+        row->high = untold;
     c->until -= (int64_t)size;
-    if (UNLIKELY(c->until < 0) || UNLIKELY(untold > HEAP_UNTOLD))
-        return alloc_rare(c, p, size);
+    if (UNLIKELY(c->until < 0) || UNLIKELY(untold > c->enough))
+        return alloc_rare(p, size);
     return p;
 }
 
-static inline void *count_alloc_only(struct heap_counter_row *row, void *p, size_t size)
+static inline void *count_alloc_only(const struct heap_cell *c,
+                                     struct heap_counter_row *row, void *p, size_t size)
 {
-    struct heap_count *k = count_of(row, size);
+    struct heap_count *k = count_of(c, row, size);
     k->count++;
     k->bytes += size;
     return p;
@@ -84,7 +111,7 @@ static struct heap_counter_row *row_now(struct heap_cell *c)
 static void *count_alloc(struct heap_cell *c, void *p, size_t size)
 {
     if (heap_way == HEAP_COUNTS)
-        return count_alloc_only(row_now(c), p, size);
+        return count_alloc_only(c, row_now(c), p, size);
     if (heap->events)
         heap_event(c, HEAP_EVENT_ALLOC, p, size);
     /* tcmalloc says 0 until it has set itself up. */
@@ -98,15 +125,16 @@ static inline bool count_free_in(struct heap_cell *c, struct heap_counter_row *r
 {
     row->frees++;
     row->freed_bytes += usable;
-    struct heap_thread_row *t = c->thread;
-    const int64_t untold = t->untold - (int64_t)usable;
-    t->untold = untold;
-    return !UNLIKELY(untold < -HEAP_UNTOLD) && !UNLIKELY(heap_may_be_sampled(p));
+    const int64_t untold = row->untold - (int64_t)usable;
+    row->untold = untold;
+    return !UNLIKELY(untold + c->enough < 0) &&
+           !(heap_page_has_samples(c->any, p) && heap->filter[heap_filter_of(p)]);
 }
 
-static RARE void free_rare(struct heap_cell *c, const void *p)
+static RARE void free_rare(const void *p)
 {
-    if (c->thread->untold < -HEAP_UNTOLD)
+    struct heap_cell *c = heap_cell;
+    if (c->row->untold < -c->enough)
         heap_tell(c);
     if (heap_may_be_sampled(p))
         heap_forget(p);
@@ -122,7 +150,7 @@ static void count_free(struct heap_cell *c, const void *p, size_t usable)
     if (heap->events)
         heap_event(c, HEAP_EVENT_FREE, p, usable);
     if (!count_free_in(c, row_now(c), p, usable))
-        free_rare(c, p);
+        free_rare(p);
 }
 
 /* Several threads at once: when there are more than numbers, or at their very end. */
@@ -175,9 +203,9 @@ static RARE void free_slow(void *p)
     heap_real.free(p);
 }
 
-static RARE void free_rare_then(struct heap_cell *c, void *p)
+static RARE void free_rare_then(void *p)
 {
-    free_rare(c, p);
+    free_rare(p);
     heap_real.free(p);
 }
 
@@ -192,7 +220,7 @@ static __attribute__((noinline)) void *alloc_other(void *p, size_t size)
 static __attribute__((noinline)) void free_other(void *p)
 {
     struct heap_cell *c = heap_cell;
-    if (!heap_real.free)
+    if (heap_is_early(p) || !heap_real.free)
         return; /* without the real one nothing can have been allocated but early */
     if (!c->row) {
         free_slow(p);
@@ -202,22 +230,20 @@ static __attribute__((noinline)) void free_other(void *p)
     heap_real.free(p);
 }
 
-static ALWAYS_INLINE void *counted_here(void *p, size_t size)
+static HOT void *counted(void *p, size_t size)
 {
     struct heap_cell *c = heap_cell;
-    const uint32_t key = inside_zone() + 1;
+    const uint32_t key = zone_key();
     if (UNLIKELY(!p))
         return alloc_other(p, size);
-    if (UNLIKELY(key == c->usual)) /* as in free() */
-        return count_alloc_in(c, c->row, p, size, heap_usable_in_front(p));
+    if (LIKELY(key == c->usual)) {
+        if (UNLIKELY(heap_has_mapping(p)))
+            return alloc_other(p, size);
+        return count_alloc_in(c, c->row, p, size, heap_usable_unmapped(p));
+    }
     if (LIKELY(key == c->counts))
-        return count_alloc_only(c->row, p, size);
+        return count_alloc_only(c, c->row, p, size);
     return alloc_other(p, size);
-}
-
-static void *counted(void *p, size_t size)
-{
-    return counted_here(p, size);
 }
 
 static inline bool resolved(const void *function)
@@ -232,24 +258,25 @@ RARE void *heap_malloc_first(size_t size)
 
 /* ---- The family ------------------------------------------------------------------- */
 
-EXPORTED void *malloc(size_t size)
+EXPORTED HOT void *malloc(size_t size)
 {
-    return counted_here(heap_real.malloc(size), size);
+    return counted(heap_real.malloc(size), size);
 }
 
-EXPORTED void free(void *p)
+EXPORTED HOT void free(void *p)
 {
-    if (!p || UNLIKELY(heap_is_early(p)))
+    if (!p)
         return;
     struct heap_cell *c = heap_cell;
-    const uint32_t key = inside_zone() + 1;
-    /* "Unlikely" for where it is put: the shortest way pays for a jump, this does not. */
-    if (UNLIKELY(key == c->usual)) {
-        if (count_free_in(c, c->row, p, heap_usable_in_front(p)))
+    const uint32_t key = zone_key();
+    if (LIKELY(key == c->usual)) {
+        if (UNLIKELY(heap_has_mapping(p))) /* early memory says so too */
+            free_other(p);
+        else if (LIKELY(count_free_in(c, c->row, p, heap_usable_unmapped(p))))
             heap_real.free(p);
         else
-            free_rare_then(c, p);
-    } else if (LIKELY(key == c->counts)) {
+            free_rare_then(p);
+    } else if (LIKELY(key == c->counts) && !UNLIKELY(heap_is_early(p))) {
         c->row->frees++;
         heap_real.free(p);
     } else
@@ -327,7 +354,8 @@ void *reallocarray(void *p, size_t count, size_t size)
 
 /* ---- With alignment --------------------------------------------------------------- */
 
-EXPORTED int posix_memalign(void **ret, size_t alignment, size_t size)
+/* Of every tensor on the CPU. */
+EXPORTED HOT int posix_memalign(void **ret, size_t alignment, size_t size)
 {
     if (!resolved(heap_real.posix_memalign))
         return ENOMEM;

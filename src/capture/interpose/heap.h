@@ -47,18 +47,28 @@ enum {
     HEAP_MAX_MODULES = 4096,
 };
 
+enum { HEAP_SMALL = 1024 }; /* bytes: sizes whose class is looked up */
+
+/* What every call needs is in its first line, and that with the row is all it touches of
+ * ours: a training program leaves little in the caches and the TLB from one call to the
+ * next, and each line and page more was felt there, not in a loop of mallocs. */
 struct heap_cell {
-    struct heap_counter_row *row; /* NULL: no cell yet */
-    /* The zone whose row it is, + 1, in the one of the two that tells the way calls are
-     * counted: one comparison tells that there is a cell, that it is the zone's, and
+    _Alignas(64) struct heap_counter_row *row; /* NULL: no cell yet */
+    /* The key of the zone whose row it is, in the one of the two that tells the way calls
+     * are counted: one comparison tells that there is a cell, that it is the zone's, and
      * what to do. Both 0: the long way. */
     uint32_t usual, counts;
-    struct heap_thread_row *thread;
-    int64_t until; /* bytes to the next sample */
-    uint64_t mean; /* with which `until` was drawn */
+    int64_t until;       /* bytes to the next sample */
+    int64_t enough;      /* bytes after which the process row is told */
+    const uint64_t *any; /* heap->any */
+    uint64_t mean;       /* with which `until` was drawn */
     uint64_t random;
     uint32_t zone;   /* whose row it is */
     uint32_t number; /* of the thread */
+    /* Where in the row sizes up to 16, 32 … HEAP_SMALL are counted, from size[0], in
+     * bytes. Counting leading zeros without LZCNT, which not every x86-64 has, takes
+     * eight operations on AMD's. Here rather than among the constants: a page less. */
+    uint8_t small_at[HEAP_SMALL / 16 + 1];
     struct {
         struct heap_counter_row *row;
         uint32_t zone;
@@ -73,6 +83,12 @@ struct heap_cell {
         uint32_t site; /* row + 1 */
     } sites[HEAP_SITE_CACHE];
 };
+
+/* As a lane's open zones have it, but never 0. */
+static inline uint32_t heap_zone_key(uint32_t zone)
+{
+    return zone << 1 | 1;
+}
 
 /* Blocks of events. */
 struct heap_ring {
@@ -139,10 +155,17 @@ enum heap_way {
     HEAP_COUNTS, /* calls and bytes asked for: sizes of blocks are not looked at */
 };
 extern uint32_t heap_way;
+static inline bool heap_has_mapping(const void *p) /* of its own */
+{
+    return ((const size_t *)p)[-1] & 2;
+}
+static inline size_t heap_usable_unmapped(const void *p)
+{
+    return (((const size_t *)p)[-1] & ~(size_t)7) - 8;
+}
 static inline size_t heap_usable_in_front(const void *p)
 {
-    const size_t word = ((const size_t *)p)[-1];
-    return (word & ~(size_t)7) - 8 - (word & 2) * 4; /* 2: has a mapping of its own */
+    return heap_usable_unmapped(p) - (heap_has_mapping(p) ? 8 : 0);
 }
 static inline size_t heap_usable(void *p)
 {
@@ -153,7 +176,8 @@ static inline size_t heap_usable(void *p)
 /* Looks all of them up; false: not now, we are in the middle of it. */
 bool heap_resolve(void);
 
-/* Memory for the time in which dlsym is being asked, zeroed. Never given back. */
+/* Memory for the time in which dlsym is being asked, zeroed. Never given back: the word
+ * before it says "has a mapping of its own", which takes free() off its usual way. */
 void *heap_early(size_t size, size_t alignment);
 extern char heap_early_memory[];
 enum { HEAP_EARLY = 64 << 10 };
@@ -202,11 +226,14 @@ static inline uint32_t heap_page_of(const void *p)
  * caches. Blocks that come and go do so in few pages, whose bits lie side by side; the
  * thousands of sampled blocks that imports leave are in others. By hashes alone every
  * free fetched a line from afar: a third of what a free cost. */
-static inline bool heap_may_be_sampled(const void *p)
+static inline bool heap_page_has_samples(const uint64_t *any, const void *p)
 {
     const uint32_t page = heap_page_of(p);
-    return UNLIKELY(heap->any[page / 64] >> page % 64 & 1) &&
-           heap->filter[heap_filter_of(p)];
+    return UNLIKELY(any[page / 64] >> page % 64 & 1);
+}
+static inline bool heap_may_be_sampled(const void *p)
+{
+    return heap_page_has_samples(heap->any, p) && heap->filter[heap_filter_of(p)];
 }
 void heap_draw(struct heap_cell *cell);
 void heap_sample(struct heap_cell *cell, void *p, size_t size);

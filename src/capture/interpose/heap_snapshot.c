@@ -25,11 +25,11 @@ static void sum_counters(struct heap_snapshot_row *row)
 static int64_t live_now(void)
 {
     int64_t live = heap->process->live;
-    const uint64_t rows = tables_head(&heap->tables)->table[HEAP_THREADS].count;
+    const uint64_t rows = tables_head(&heap->tables)->table[HEAP_COUNTERS].count;
     for (uint64_t i = 0; i < rows; i++) {
-        const struct heap_thread_row *t = tables_row(&heap->tables, HEAP_THREADS,
-                                                     (uint32_t)i);
-        live += t->untold;
+        const struct heap_counter_row *c = tables_row(&heap->tables, HEAP_COUNTERS,
+                                                      (uint32_t)i);
+        live += c->untold;
     }
     return live;
 }

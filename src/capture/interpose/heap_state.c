@@ -34,12 +34,14 @@ void *heap_early(size_t size, size_t alignment)
         alignment = 16;
     if (size > HEAP_EARLY || alignment > 4096)
         return NULL;
-    const size_t need = size + alignment;
+    const size_t need = size + 2 * alignment;
     const size_t at = __atomic_fetch_add(&used, need, __ATOMIC_RELAXED);
     if (at + need > HEAP_EARLY)
         return NULL;
-    const uintptr_t p = (uintptr_t)heap_early_memory + at + alignment - 1;
-    return (void *)(p & ~(uintptr_t)(alignment - 1));
+    uintptr_t p = (uintptr_t)heap_early_memory + at + 2 * alignment - 1;
+    p &= ~(uintptr_t)(alignment - 1);
+    ((size_t *)p)[-1] = 2;
+    return (void *)p;
 }
 
 /* ---- The functions behind ours ---------------------------------------------------- */
@@ -173,11 +175,10 @@ static struct {
 static int64_t untold(const struct tables *t)
 {
     int64_t sum = 0;
-    for (uint32_t i = 0; i <= INSIDE_THREADS; i++) {
-        const struct heap_thread_row *row = tables_row(t, HEAP_THREADS, i);
-        if (!row)
-            break;
-        sum += __atomic_load_n(&row->untold, __ATOMIC_RELAXED);
+    const uint64_t rows = tables_head(t)->table[HEAP_COUNTERS].count;
+    for (uint64_t i = 0; i < rows; i++) {
+        const struct heap_counter_row *row = tables_row(t, HEAP_COUNTERS, (uint32_t)i);
+        sum += row ? __atomic_load_n(&row->untold, __ATOMIC_RELAXED) : 0;
     }
     return sum;
 }
@@ -340,8 +341,19 @@ static struct heap_counter_row *locked_row(uint32_t thread, uint32_t zone)
 /* The key of the short way, if there is one. */
 static void set_keys(struct heap_cell *c, uint32_t zone)
 {
-    c->usual = heap_way == HEAP_USUAL ? zone + 1 : 0;
-    c->counts = heap_way == HEAP_COUNTS ? zone + 1 : 0;
+    c->usual = heap_way == HEAP_USUAL ? heap_zone_key(zone) : 0;
+    c->counts = heap_way == HEAP_COUNTS ? heap_zone_key(zone) : 0;
+}
+
+/* By addition: a handler that allocates meanwhile changes one of them or the other. */
+static void move_untold(struct heap_counter_row *from, struct heap_counter_row *to)
+{
+    const int64_t untold = from->untold, high = from->high;
+    from->untold -= untold;
+    from->high = 0;
+    to->untold += untold;
+    if (high > to->high)
+        to->high = high;
 }
 
 /* A zone there is no room for counts in the thread's first row, made for no zone. */
@@ -363,6 +375,8 @@ struct heap_counter_row *heap_zone_row(struct heap_cell *c, uint32_t zone)
     }
     c->usual = c->counts = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (row != c->row)
+        move_untold(c->row, row);
     c->row = row;
     c->zone = zone;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -394,7 +408,10 @@ static bool fill_cell(struct heap_cell *c, uint32_t number)
         return false;
     if (!inside_sealed)
         thread->tid = (uint64_t)syscall(SYS_gettid);
-    c->thread = thread;
+    c->any = heap->any;
+    c->enough = HEAP_UNTOLD;
+    for (size_t i = 0; i < sizeof c->small_at; i++)
+        c->small_at[i] = (uint8_t)(heap_class(16 * i) * sizeof(struct heap_count));
     c->number = number;
     c->zone = 0;
     c->cache[0].zone = 0;
@@ -463,14 +480,16 @@ static void raise_peak(struct heap_process_row *p, uint64_t to)
 
 void heap_tell(struct heap_cell *c)
 {
-    struct heap_thread_row *t = c->thread;
-    const int64_t more = t->untold, high = t->high;
+    struct heap_counter_row *row = c->row;
+    const int64_t more = row->untold, high = row->high;
     const int64_t before = __atomic_fetch_add(&heap->process->live, more,
                                               __ATOMIC_RELAXED);
-    t->high = 0;
-    t->untold -= more; /* a handler may have allocated meanwhile */
+    row->high = 0;
+    row->untold -= more; /* a handler may have allocated meanwhile */
     if (before + high > 0)
         raise_peak(heap->process, (uint64_t)(before + high));
+    const int64_t part = (before + more) / HEAP_UNTOLD_PART;
+    c->enough = part > HEAP_UNTOLD ? part : HEAP_UNTOLD;
 }
 
 /* How long blocks that were never freed had lived. */

@@ -159,6 +159,21 @@ static void what_threads_have_not_told_counts(void **state)
     assert_int_equal(a->peak_bytes, 1900);
 }
 
+static void what_rows_of_counters_have_not_told_counts(void **state)
+{
+    (void)state;
+    add_process(1000, 1500);
+    for (uint32_t thread = 0; thread < 2; thread++) {
+        struct heap_counter_row *c = append(COUNTERS);
+        c->untold = -100;
+        c->high = thread ? 900 : 10;
+        c->key = heap_counter_key(thread, 7);
+    }
+    const struct allocations *a = read_all();
+    assert_near(a->live_bytes, 800, 0);
+    assert_int_equal(a->peak_bytes, 1900);
+}
+
 static void blocks_from_all_over_the_run_are_a_leak(void **state)
 {
     (void)state;
@@ -250,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(counters_of_all_threads_are_summed),
         CASE(what_threads_have_not_told_counts),
+        CASE(what_rows_of_counters_have_not_told_counts),
         CASE(blocks_from_all_over_the_run_are_a_leak),
         CASE(a_cache_that_stands_still_is_no_leak),
         CASE(a_cache_that_replaces_its_entries_is_no_leak),
