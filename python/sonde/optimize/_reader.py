@@ -79,7 +79,7 @@ class Reader:
     """A file to be read, in one piece or in blocks.
 
         reader()                    # its contents
-        for block in reader: ...    # blocks of buffer_size (one block when read plainly)
+        for block in reader: ...    # blocks of buffer_size
         reader.mode, reader.receipt
     """
 
@@ -87,10 +87,11 @@ class Reader:
         self.path, self.mode, self.block, self.receipt = path, mode, block, receipt
 
     def __iter__(self) -> Iterator[bytes]:
-        return WAYS[self.mode](self.path, self.block, None)
+        mode = "buffered" if self.mode == "plain" else self.mode
+        return WAYS[mode](self.path, self.block, None)
 
     def __call__(self) -> bytes:
-        return b"".join(self)
+        return b"".join(WAYS[self.mode](self.path, self.block, None))
 
 
 def reader(
@@ -100,27 +101,28 @@ def reader(
     process: Optional[Callable[[bytes], Any]] = None,
     budget_s: float = 5.0,
 ) -> Reader:
-    """The fastest way to read a file and to do `process(block)` with its blocks.
+    """The fastest way to read a file: as a whole, or with `process` in blocks of
+    `buffer_size` bytes, each given to `process(block)`.
 
         found = sonde.optimize.reader("train.bin", process=digest.update)
         for block in found:
             digest.update(block)
 
-    Files up to 1 MiB are read plainly. Larger ones are tried with blocks of `buffer_size`
-    bytes, mapped, and with `async_io` read ahead by a thread, on their first 16 MiB
-    (which are in memory by then: the disk itself is not measured; `process` is called with
-    them more than once). `optimize_io=False` reads plainly without trying.
+    Files up to 1 MiB are read as they are. Of larger ones the first 16 MiB are tried: in
+    blocks, mapped, and with `async_io` read ahead by a thread (they are in memory by then:
+    the disk itself is not measured; `process` is called with them more than once).
+    `optimize_io=False` tries nothing.
     """
     from .._config import Config
 
     config = config or Config()
     size = os.stat(path).st_size
     receipt = Receipt(f"reading {os.fspath(path)}", analysis={"bytes": size})
-    made = Reader(path, "plain", config.buffer_size, receipt)
+    made = Reader(path, _own(process), config.buffer_size, receipt)
     if not config.optimize_io:
-        receipt.keep("plain", "optimize_io is off")
+        receipt.keep(made.mode, "optimize_io is off")
     elif size <= SMALL:
-        receipt.keep("plain", "the file is small")
+        receipt.keep(made.mode, "the file is small")
     else:
         began = time.monotonic()
         made.mode = _choose(path, config, process, receipt, began + budget_s)
@@ -129,19 +131,26 @@ def reader(
     return made
 
 
+def _own(process: Any) -> str:
+    """How a program reads that does nothing about it."""
+    return "plain" if process is None else "buffered"
+
+
 def _choose(
     path: PathLike, config: Any, process: Any, receipt: Receipt, deadline: float
 ) -> str:
+    own = _own(process)
     names = [n for n in WAYS if config.async_io or n != "ahead"]
+    names = names[names.index(own) :]  # whole files are of no use for blocks
     tried = [_candidate(n, path, config, process, receipt) for n in names]
     best = decide(
         receipt, tried[0], tried[1:], config.optimization_threshold, deadline
     )
     if best is None:
-        return "plain"
+        return own
     if not config.auto_optimize:
-        receipt.keep("plain", f"{best.trial.name} is faster, but auto_optimize is off")
-        return "plain"
+        receipt.keep(own, f"{best.trial.name} is faster, but auto_optimize is off")
+        return own
     receipt.accepted, receipt.chosen = True, best.trial.name
     receipt.reason = f"saves at least {receipt.gain.low:.0%}" if receipt.gain else ""
     return best.trial.name
