@@ -17,7 +17,7 @@ from ._values import same
 LEAST_BATCHES, MOST_BATCHES = 8, 256
 PASSES = 40  # that a budget should pay for
 PASS_S = 0.5  # is long enough for one
-ALLOWED = ("random", "iterable", "batch_size")
+ALLOWED = ("random", "iterable", "order", "batch_size")
 
 
 class Loaded(NamedTuple):
@@ -56,7 +56,8 @@ def loader(
     that may be called more often), or the seconds it takes; without it, loading alone counts
     and an epoch bound by training may gain less. `allow` names what may change training:
     "random" (caching random samples), "iterable" (iterable data sets, which are iterated
-    for it), "batch_size" (larger batches). Random generators are put back afterwards.
+    for it), "order" (giving up kept workers, after which torch shuffles later epochs
+    otherwise), "batch_size" (larger batches). Random generators are put back afterwards.
     """
     from .._config import Config
 
@@ -115,9 +116,15 @@ def worker_counts(found: Analysis, config: Any) -> list[int]:
 
 
 def proposals(
-    found: Analysis, config: Any, own: dict[str, Any], cuda: bool
+    found: Analysis,
+    config: Any,
+    own: dict[str, Any],
+    cuda: bool,
+    allow: tuple[str, ...] = (),
 ) -> list[dict[str, Any]]:
-    """Settings worth a trial, without those the loader has."""
+    """Settings worth a trial, without those the loader has. Workers that it keeps stay
+    kept: torch draws another random number each epoch for those it starts anew."""
+    keeps = bool(own["num_workers"] and own["persistent_workers"]) and "order" not in allow
     pin = config.pin_memory and cuda
     counts = worker_counts(found, config)
     if found.kind == "iterable" and own["num_workers"]:
@@ -127,11 +134,11 @@ def proposals(
             "num_workers": n,
             "prefetch_factor": config.prefetch_factor,
             "pin_memory": pin,
-            "persistent_workers": config.persistent_workers,
+            "persistent_workers": config.persistent_workers or keeps,
         }
         for n in counts
     ]
-    if own["num_workers"] and found.kind == "map":  # samples may be too cheap for workers
+    if own["num_workers"] and found.kind == "map" and not keeps:  # samples may be too cheap for workers
         tried.append({**own, "num_workers": 0, "persistent_workers": False})
     if pin and not own["pin_memory"]:
         tried.append({**own, "pin_memory": True})
@@ -285,12 +292,13 @@ class _Search:
     def _candidates(self, found: Analysis) -> list[Candidate]:
         config, cuda = self.config, _loaders.cuda_available()
         made = []
-        for settings in proposals(found, config, self.settings, cuda):
+        for settings in proposals(found, config, self.settings, cuda, self.allow):
             if self._fits(settings, found):
                 made.append(self._candidate(settings, _name(settings)))
         if not not_cached(found, config, self.allow) and not config.streaming:
-            alone = {**self.settings, "num_workers": 0, "persistent_workers": False}
-            made.append(self._candidate(alone, _name(alone, "memory"), "memory"))
+            if "order" in self.allow or not self.settings["persistent_workers"]:
+                alone = {**self.settings, "num_workers": 0, "persistent_workers": False}
+                made.append(self._candidate(alone, _name(alone, "memory"), "memory"))
             if self.settings["num_workers"]:
                 name = _name(self.settings, "disk")
                 made.append(self._candidate(self.settings, name, "disk"))

@@ -20,6 +20,7 @@ from ._ways import (
     content_key,
 )
 
+ALLOWED = ("random", "stack")
 LEAST_S = 0.005  # of one timed run: below, the clock and the machine are louder
 
 
@@ -88,21 +89,25 @@ def preprocessing(
 
     On the given samples it measures: one after the other; `preprocessing_workers` threads
     (for waiting) and processes (for computing) with `parallel_preprocessing`; whole batches
-    with `batch_preprocessing`, for functions that give the same results on a list or an
-    array of samples; remembered results with `enable_caching`, up to `cache_size`, when
+    with `batch_preprocessing`, for functions that take a list of samples and give the list
+    of the same results; remembered results with `enable_caching`, up to `cache_size`, when
     samples repeat. What gives other results is left out; what is proven to save
     `optimization_threshold` of the time is taken when `auto_optimize` is on.
 
     Functions whose results are random are run one after the other, as they are
-    (`allow=("random",)`: in parallel or in batches too, never cached).
+    (`allow=("random",)`: in parallel too). Arrays are stacked into one for functions that
+    give the same results so with `allow=("stack",)` only: that all given samples agree is
+    no proof for a function that decides by its whole input.
     """
     from .._config import Config
 
     config, many = config or Config(), list(samples)
     if not many:
         raise ValueError("preprocessing() needs samples to measure with")
-    if "random" not in allow and allow:
-        raise ValueError(f"preprocessing(allow=) knows 'random', not {allow!r}")
+    for name in allow:
+        if name not in ALLOWED:
+            words = ", ".join(ALLOWED)
+            raise ValueError(f"preprocessing(allow=) knows {words}, not {name!r}")
     plain, receipt = Sequential(functions), Receipt("preprocessing", chosen="sequential")
     if not config.optimize_preprocessing:
         receipt.keep("sequential", "optimize_preprocessing is off")
@@ -219,10 +224,12 @@ class _Search:
 
     def _batch_forms(self) -> list[Any]:
         """How each function takes a batch, if it does."""
-        forms, now = [], fresh(self.samples)
+        if self.random:
+            return []
+        forms, now, stack = [], fresh(self.samples), "stack" in self.allow
         for function in self.plain.functions:
             after = [function(fresh(sample)) for sample in now]
-            forms.append(None if self.random else batch_form(function, now, after))
+            forms.append(batch_form(function, now, after, stack))
             now = after
         return forms
 

@@ -7,6 +7,7 @@ add stay as they are; the constructor's checks have been passed once.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import time
 import warnings
@@ -49,6 +50,8 @@ def with_settings(loader: Any, settings: dict[str, Any], **more: Any) -> Any:
         own = loader.prefetch_factor if loader.num_workers == 0 else _unset_prefetch()
         changed.update(prefetch_factor=own, persistent_workers=False, timeout=0)
     clone = copy.copy(loader)
+    if changed.get("persistent_workers") and not _keeps(loader):
+        clone.__class__ = _steady(type(loader))
     clone.__dict__.update(changed)
     clone.__dict__.update(more)
     clone.__dict__["_iterator"] = None
@@ -56,6 +59,31 @@ def with_settings(loader: Any, settings: dict[str, Any], **more: Any) -> Any:
         sampler = torch_data().BatchSampler(loader.sampler, size, loader.drop_last)
         clone.__dict__.update(batch_size=size, batch_sampler=sampler)
     return clone
+
+
+def _keeps(loader: Any) -> bool:
+    return bool(loader.persistent_workers and loader.num_workers)
+
+
+@functools.lru_cache(maxsize=None)
+def _steady(base: type) -> type:
+    """The class, made to draw as many random numbers each epoch with kept workers as
+    without: torch draws a seed for new workers and none for kept ones, so that from the
+    second epoch on shuffling, and all else that draws from that generator, would differ."""
+    import torch
+
+    data = torch_data()
+    iterator = data.dataloader._BaseDataLoaderIter
+    if "_base_seed" in iterator._reset.__code__.co_names:
+        return base  # a torch that draws one for kept workers, too
+
+    def begin(self: Any) -> Any:
+        if _keeps(self) and self._iterator is not None:
+            torch.empty((), dtype=torch.int64).random_(generator=self.generator)
+        return base.__iter__(self)  # type: ignore[attr-defined]
+
+    names = {"__iter__": begin, "__module__": base.__module__, "__doc__": base.__doc__}
+    return type(base.__name__, (base,), names)
 
 
 def _unset_prefetch() -> Optional[int]:

@@ -161,19 +161,24 @@ def _stacked(function: Function, samples: list[Any]) -> list[Any]:
     return list(function(numpy.stack(samples)))
 
 
-def batch_form(function: Function, samples: list[Any], results: list[Any]) -> Any:
+def batch_form(
+    function: Function, samples: list[Any], results: list[Any], stack: bool
+) -> Any:
     """How a function takes a whole batch with these very results, or None. Whole and in
-    halves: a result must not depend on who else is in the batch."""
-    arrays = all(is_array(s) or is_tensor(s) for s in samples)
+    halves: a result must not depend on who else is in the batch. A function that hands
+    samples back untouched may not have looked at them, and would not at others."""
+    arrays = stack and all(is_array(s) or is_tensor(s) for s in samples)
     half = len(samples) // 2
     for form in (_as_list, *([_stacked] if arrays else [])):
+        given = fresh(samples)
         try:
-            whole = form(function, fresh(samples))
+            whole = form(function, given)
             parts = form(function, fresh(samples[:half]))
             parts += form(function, fresh(samples[half:]))
         except Exception:  # it wants single samples
             continue
-        if same(whole, results) and same(parts, results):
+        untouched = any(a is b for a, b in zip(whole, given))
+        if not untouched and same(whole, results) and same(parts, results):
             return form
     return None
 
