@@ -33,6 +33,10 @@ if PACKAGE.name == "python-abi3" or DEBUG:
         "test_examples.py",
         "test_experiments.py",
         "test_notebook.py",
+        "test_optimize_data.py",
+        "test_optimize_fields.py",
+        "test_optimize_loader.py",
+        "test_optimize_preprocessing.py",
         "test_regression.py",
         "test_requests.py",
     ]

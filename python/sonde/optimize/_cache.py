@@ -139,8 +139,8 @@ class DiskStore:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._finish = weakref.finalize(self, _remove, self.folder, self._owner)
+        self.__dict__.update(state, _owner=None)  # a copy removes nothing
+        self._finish = weakref.finalize(self, _remove, self.folder, None)
 
 
 def _remove(folder: Path, owner: Optional[int]) -> None:

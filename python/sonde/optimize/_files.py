@@ -173,17 +173,21 @@ def write_file(path: PathLike, data: bytes) -> None:
 def read_value(path: PathLike) -> Any:
     """What a file holds. OSError when it cannot be read, StoreError when it is damaged or
     not to be trusted. Opened once: what is checked is what is read."""
+    # Without O_NONBLOCK somebody's pipe would be waited for.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with open(handle, "rb") as file:
+    try:
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
             raise StoreError(f"{os.fspath(path)!r} is no plain file")
-        folder = os.stat(Path(path).absolute().parent)
-        trusted = private(info) and private(folder, sticky=True)
-        try:
-            return decode(file.read(), trusted=trusted)
-        except StoreError as error:
-            raise StoreError(f"cannot load {os.fspath(path)!r}: {error}") from error
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read()
+    finally:
+        os.close(handle)
+    folder = os.stat(Path(path).absolute().parent)
+    try:
+        return decode(data, trusted=private(info) and private(folder, sticky=True))
+    except StoreError as error:
+        raise StoreError(f"cannot load {os.fspath(path)!r}: {error}") from error
 
 
 def store(data: Any, path: PathLike, config: Optional[Any] = None) -> int:
