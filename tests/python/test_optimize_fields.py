@@ -10,6 +10,7 @@ import sonde
 from sonde.optimize import _limits, _loader
 from sonde.optimize._files import HEAD
 
+pytestmark = pytest.mark.timing
 NUMBERS = list(range(24))
 
 
@@ -21,7 +22,7 @@ def nap(x):
 def prepared(**fields):
     """The receipt of a pipeline that waits."""
     with sonde.optimize.preprocessing(
-        [nap], NUMBERS, sonde.Config(**fields), budget_s=120
+        [nap], NUMBERS, sonde.Config(**fields), budget_s=40
     ) as pipeline:
         assert pipeline(NUMBERS[:5]) == [1, 2, 3, 4, 5] and pipeline(7) == 8
         return pipeline.receipt
@@ -84,7 +85,7 @@ def loaders():
     def made(**fields):
         config = sonde.Config(enable_caching=False, optimization_threshold=0.05, **fields)
         own = data.DataLoader(Waits(), batch_size=4)
-        return sonde.optimize.loader(own, config, budget_s=120)
+        return sonde.optimize.loader(own, config, budget_s=40)
 
     return (
         made(num_workers=2, prefetch_factor=3, persistent_workers=True),

@@ -18,6 +18,8 @@ from sonde.optimize import _loader  # noqa: E402
 from sonde.optimize._values import same  # noqa: E402
 from torch.utils.data import DataLoader, Dataset, IterableDataset  # noqa: E402
 
+pytestmark = pytest.mark.timing
+
 
 class Waits(Dataset):
     """A sample that waits, as from a slow disk."""
@@ -59,7 +61,7 @@ class Stream(IterableDataset):
 UNCACHED = dict(enable_caching=False)
 
 
-def optimized(own, budget_s=120, **fields):
+def optimized(own, budget_s=40, **fields):
     given = {k: fields.pop(k) for k in ("step", "allow") if k in fields}
     return sonde.optimize.loader(own, sonde.Config(**fields), budget_s=budget_s, **given)
 
@@ -199,7 +201,7 @@ def test_single_samples_without_batches():
 
 def test_a_data_set_is_enough():
     loader, receipt = sonde.optimize.loader(
-        Waits(), sonde.Config(**UNCACHED), batch_size=4, budget_s=120
+        Waits(), sonde.Config(**UNCACHED), batch_size=4, budget_s=40
     )
     assert receipt.accepted and loader.batch_size == 4
     with pytest.raises(ValueError, match="belong to a data set"):

@@ -68,7 +68,11 @@ class DiskStore:
     kind = "disk"
 
     def __init__(
-        self, folder: str, most_samples: int, compression: str, key: Optional[str] = None
+        self,
+        folder: str,
+        most_samples: int,
+        compression: str,
+        key: Optional[str] = None,
     ) -> None:
         root = private_folder(folder)
         if key is None:

@@ -124,7 +124,8 @@ def proposals(
 ) -> list[dict[str, Any]]:
     """Settings worth a trial, without those the loader has. Workers that it keeps stay
     kept: torch draws another random number each epoch for those it starts anew."""
-    keeps = bool(own["num_workers"] and own["persistent_workers"]) and "order" not in allow
+    kept = bool(own["num_workers"] and own["persistent_workers"])
+    keeps = kept and "order" not in allow
     pin = config.pin_memory and cuda
     counts = worker_counts(found, config)
     if found.kind == "iterable" and own["num_workers"]:
@@ -138,7 +139,8 @@ def proposals(
         }
         for n in counts
     ]
-    if own["num_workers"] and found.kind == "map" and not keeps:  # samples may be too cheap for workers
+    # Samples may be too cheap for workers.
+    if own["num_workers"] and found.kind == "map" and not keeps:
         tried.append({**own, "num_workers": 0, "persistent_workers": False})
     if pin and not own["pin_memory"]:
         tried.append({**own, "pin_memory": True})
