@@ -206,8 +206,8 @@ def test_a_data_set_is_enough():
     assert receipt.accepted and loader.batch_size == 4
     with pytest.raises(ValueError, match="belong to a data set"):
         sonde.optimize.loader(DataLoader(Fast()), batch_size=4)
-    with pytest.raises(ValueError, match="not 'order'"):
-        sonde.optimize.loader(DataLoader(Fast()), allow=("order",))
+    with pytest.raises(ValueError, match="not 'precision'"):
+        sonde.optimize.loader(DataLoader(Fast()), allow=("precision",))
 
 
 def test_a_candidate_that_fails_is_no_candidate():

@@ -210,7 +210,7 @@ class _Search:
             return None
         tried = self._candidates(found)
         if not tried:
-            self.receipt.keep("as it is", "no other settings are within the configuration")
+            self.receipt.keep("as it is", "the configuration has no other settings")
             return None
         best = decide(
             self.receipt, own, tried, self.config.optimization_threshold, self.deadline
@@ -265,7 +265,9 @@ class _Search:
         compression = self.config.compression if self.config.optimize_io else "none"
         return DiskStore(self.config.cache_dir, most, compression)
 
-    def _candidate(self, settings: dict[str, Any], name: str, cache: str = "") -> Candidate:
+    def _candidate(
+        self, settings: dict[str, Any], name: str, cache: str = ""
+    ) -> Candidate:
         trial = Trial(name, {**settings, "cache": cache or None})
         self.receipt.trials.append(trial)
         self.makers[name] = (settings, cache)
@@ -311,7 +313,7 @@ class _Search:
         if "batch_size" not in self.allow or not self.map_style or not size:
             return []
         if type(self.own.batch_sampler) is not plain:
-            self.receipt.note("batches are made by a sampler of its own: size not tried")
+            self.receipt.note("batches have a sampler of their own: size not tried")
             return []
         tried = [{**self.settings, "batch_size": size * k} for k in (2, 4)]
         fits = [t for t in tried if t["batch_size"] <= len(self._fixed_samples())]
@@ -327,7 +329,7 @@ class _Search:
         if ahead <= room:
             return True
         self.receipt.note(
-            f"{_name(settings)}: {ahead / 2**20:.0f} MiB ahead would pass max_memory_usage"
+            f"{_name(settings)}: {ahead / 2**20:.0f} MiB ahead pass max_memory_usage"
         )
         return False
 
@@ -357,7 +359,8 @@ class _Search:
             receipt.keep("as it is", f"{name} is faster, but auto_optimize is off")
             return None
         receipt.accepted, receipt.chosen = True, name
-        receipt.reason = f"saves at least {receipt.gain.low:.0%}" if receipt.gain else ""
+        gain = receipt.gain
+        receipt.reason = f"saves at least {gain.low:.0%}" if gain else ""
         receipt.settings = {**settings, "cache": cache or None}
         if settings["num_workers"] != self.settings["num_workers"]:
             receipt.note(
@@ -369,10 +372,12 @@ class _Search:
         data = self.own.dataset
         if cache:
             data = CachedDataset(data, self._store(cache, self.config.cache_size))
-            receipt.note("the first epoch fills the cache: the gain begins with the next")
+            receipt.note("the first epoch fills the cache: the gain comes with the next")
         return _loaders.with_settings(self.own, settings, dataset=data)
 
-    def _same_batches(self, settings: dict[str, Any], cache: str, found: Analysis) -> bool:
+    def _same_batches(
+        self, settings: dict[str, Any], cache: str, found: Analysis
+    ) -> bool:
         if found.random:
             self.receipt.note("samples are random: batches could not be compared")
             return True
@@ -392,7 +397,9 @@ class _Search:
             receipt.analysis["wait_share"] = probe.wait_s / probe.total_s
         if each > 0.1:  # the reference's threshold
             receipt.bottleneck(
-                "data_loading_bound", f"a batch takes {each * 1e3:.0f} ms", "use workers"
+                "data_loading_bound",
+                f"a batch takes {each * 1e3:.0f} ms",
+                "use workers",
             )
         if found.complexity == "waits":
             receipt.bottleneck(

@@ -108,7 +108,8 @@ def preprocessing(
         if name not in ALLOWED:
             words = ", ".join(ALLOWED)
             raise ValueError(f"preprocessing(allow=) knows {words}, not {name!r}")
-    plain, receipt = Sequential(functions), Receipt("preprocessing", chosen="sequential")
+    plain = Sequential(functions)
+    receipt = Receipt("preprocessing", chosen="sequential")
     if not config.optimize_preprocessing:
         receipt.keep("sequential", "optimize_preprocessing is off")
         return Pipeline(plain, receipt, many)

@@ -99,5 +99,6 @@ class Receipt:
 
 
 def _trial_words(trial: Trial) -> str:
-    took = "not measured" if trial.median_s is None else f"{trial.median_s * 1e3:.3f} ms"
+    median = trial.median_s
+    took = "not measured" if median is None else f"{median * 1e3:.3f} ms"
     return f"  {trial.name}: {took}" + (f" ({trial.note})" if trial.note else "")

@@ -59,7 +59,9 @@ class ReadAhead(Generic[T]):
 
 
 def _produce(
-    items: Callable[[], Iterable[Any]], target: "queue.Queue[Any]", stop: threading.Event
+    items: Callable[[], Iterable[Any]],
+    target: "queue.Queue[Any]",
+    stop: threading.Event,
 ) -> None:
     def put(kind: Any, item: Any) -> bool:
         while not stop.is_set():

@@ -95,8 +95,8 @@ def _unset_prefetch() -> Optional[int]:
 def random_state(loader: Any) -> RandomState:
     """Of everything that iterating may draw from."""
     owners = (loader, loader.sampler, getattr(loader.batch_sampler, "sampler", None))
-    generators = {id(g): g for g in (getattr(o, "generator", None) for o in owners) if g}
-    return RandomState(*generators.values())
+    found = [getattr(owner, "generator", None) for owner in owners]
+    return RandomState(*{id(g): g for g in found if g is not None}.values())
 
 
 def first_batches(loader: Any, most: int) -> list[Any]:
