@@ -33,6 +33,9 @@ endif()
 
 set(sonde_package ${CMAKE_BINARY_DIR}/python/sonde)
 file(GLOB extension_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/*.c)
+# libsonde.a keeps its insides to itself; of them the extension needs these.
+list(APPEND extension_sources ${CMAKE_SOURCE_DIR}/src/num/ranktest.c
+     ${CMAKE_SOURCE_DIR}/src/num/student.c)
 file(GLOB_RECURSE package_sources CONFIGURE_DEPENDS
      RELATIVE ${CMAKE_SOURCE_DIR}/python/sonde ${CMAKE_SOURCE_DIR}/python/sonde/*.py
      ${CMAKE_SOURCE_DIR}/python/sonde/*.pyi ${CMAKE_SOURCE_DIR}/python/sonde/py.typed)

@@ -12,6 +12,8 @@ set(include ${CMAKE_MATCH_2})
 set(folder ${CMAKE_BINARY_DIR}/python-sanitized/sonde)
 
 file(GLOB extension_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/src/*.c)
+list(APPEND extension_sources ${CMAKE_SOURCE_DIR}/src/num/ranktest.c
+     ${CMAKE_SOURCE_DIR}/src/num/student.c)
 add_library(python_sanitized MODULE ${extension_sources})
 target_include_directories(python_sanitized SYSTEM PRIVATE ${include})
 target_include_directories(python_sanitized PRIVATE ${CMAKE_SOURCE_DIR}/src)

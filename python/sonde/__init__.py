@@ -47,6 +47,7 @@ from ._sonde import (
 )
 
 if TYPE_CHECKING:
+    from . import optimize
     from ._bridges import from_chroma, from_mlflow, to_chroma
     from ._experiments import (
         Campaign,
@@ -156,19 +157,24 @@ _LATER = {
 }
 
 
+_PACKAGES = ("optimize",)
+
+
 def __getattr__(name: str) -> Any:
     module = _LATER.get(name)
-    if module is None:
+    if module is None and name not in _PACKAGES:
         raise AttributeError(f"module 'sonde' has no attribute {name!r}")
     import importlib
 
+    if module is None:
+        return importlib.import_module(f"sonde.{name}")
     found = getattr(importlib.import_module(f"sonde.{module}"), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_PACKAGES})
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -216,4 +222,4 @@ __all__ = [
     "value",
     "zone",
 ]
-__all__ += list(_LATER)  # noqa: PLE0605
+__all__ += [*_LATER, *_PACKAGES]  # noqa: PLE0605

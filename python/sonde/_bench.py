@@ -181,7 +181,7 @@ def _functions(
     return found[: depth * 10]
 
 
-def _queued_s() -> float:
+def queued_s() -> float:
     """Seconds this thread was ready to run but had no core; 0 where the kernel is silent."""
     try:
         with open("/proc/thread-self/schedstat", "rb") as file:
@@ -231,13 +231,13 @@ def profile_code(
     config = config or Config()
     profiler = cProfile.Profile()
     name = getattr(function, "__qualname__", repr(function))
-    queued = _queued_s()
+    queued = queued_s()
     with operation(name, enabled=config.records) as op:
         if config.records:
             result = profiler.runcall(function, *args, **kwargs)
         else:
             result = function(*args, **kwargs)
-    queued = _queued_s() - queued
+    queued = queued_s() - queued
     if not config.records:
         return CodeProfile(result, op)
     functions = _functions(profiler, config.profile_depth, config.min_time_threshold)

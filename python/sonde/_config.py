@@ -1,9 +1,8 @@
 """sonde.Config: every switch of profiling in one object.
 
 True means "if the level and the machine reach it", False means off. Each field says in its
-description what it switches; where the part it belongs to is not built yet, or is out of
-reach of a session inside the program, `pending()` names it with the reason: a field is
-never silently without effect.
+description what it switches; where that is out of reach of a session inside the program,
+`pending()` names it with the reason: a field is never silently without effect.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ LEVELS = ("basic", "detailed", "comprehensive")
 
 _RUN_ONLY = "allocations are seen by the preload library: use `sonde run`"
 _IO_RUN_ONLY = "file and socket calls are seen by the preload library: use `sonde run`"
-_OPTIMISER = "read by sonde.optimize, a later verb; checked, without effect until then"
 
 
 def _switch(default: Any, text: str, pending: Optional[str] = None) -> Any:
@@ -40,14 +38,14 @@ class Config:
             train()
         print(session.report().bottlenecks)
 
-    `Config.describe()` lists the fields; `config.pending()` those without effect, with the
-    reason. There are two kinds. What only the preload library sees (track_allocations,
+    `Config.describe()` lists the fields; `config.pending()` those without effect in a
+    session, with the reason: what only the preload library sees (track_allocations,
     track_deallocations, track_file_operations, track_network_operations) needs `sonde run`.
     The fields of data optimisation (auto_optimize, optimization_threshold, optimize_*,
     num_workers, prefetch_factor, pin_memory, persistent_workers, memory_efficient,
     max_memory_usage, chunk_size, enable_caching, cache_*, *_preprocessing,
-    preprocessing_workers, compression, buffer_size, async_io, streaming) are read by
-    sonde.optimize, a later verb: they are checked like all others and change nothing yet.
+    preprocessing_workers, compression, buffer_size, async_io, streaming) are those of
+    sonde.optimize, whose calls take a Config; a session by itself changes no loader.
     """
 
     # ---- code profiling of pipelines (B2) ----
@@ -110,8 +108,12 @@ class Config:
     profile_depth: int = _switch(10, "hot functions: deepest nesting looked at")
     min_time_threshold: float = _switch(0.001, "hot functions: least seconds")
     min_memory_threshold: int = _switch(1024 * 1024, "hot functions: least bytes")
-    auto_optimize: bool = _switch(True, "apply what helps", _OPTIMISER)
-    optimization_threshold: float = _switch(0.1, "least gain to apply", _OPTIMISER)
+    auto_optimize: bool = _switch(
+        True, "sonde.optimize uses what is proven to help; False: only says so"
+    )
+    optimization_threshold: float = _switch(
+        0.1, "least share of time saved, proven, for a change"
+    )
     real_time_monitoring: bool = _switch(True, "call alert callbacks while running")
     alert_threshold: float = _switch(5.0, "seconds from which an operation is an alert")
     monitoring_interval: float = _switch(
@@ -119,30 +121,42 @@ class Config:
     )
     log_precision: bool = _switch(False, "log the resolution of each number at the end")
     log_memory_usage: bool = _switch(False, "log memory at the end of each operation")
-    optimize_loading: bool = _switch(True, "tune the loader", _OPTIMISER)
-    prefetch_factor: int = _switch(2, "batches each worker prepares ahead", _OPTIMISER)
-    num_workers: int = _switch(4, "loader workers", _OPTIMISER)
-    pin_memory: bool = _switch(True, "page-locked batches", _OPTIMISER)
-    persistent_workers: bool = _switch(True, "keep workers between epochs", _OPTIMISER)
-    memory_efficient: bool = _switch(True, "smaller types, chunks", _OPTIMISER)
-    max_memory_usage: float = _switch(0.8, "most memory, share of all", _OPTIMISER)
-    chunk_size: int = _switch(1000, "samples per chunk", _OPTIMISER)
-    enable_caching: bool = _switch(True, "cache samples", _OPTIMISER)
-    cache_dir: str = _switch("cache", "folder of the cache", _OPTIMISER)
-    cache_size: int = _switch(1000, "samples in the cache", _OPTIMISER)
-    optimize_preprocessing: bool = _switch(True, "tune preprocessing", _OPTIMISER)
-    batch_preprocessing: bool = _switch(True, "many samples at once", _OPTIMISER)
-    parallel_preprocessing: bool = _switch(True, "several workers", _OPTIMISER)
-    preprocessing_workers: int = _switch(2, "preprocessing workers", _OPTIMISER)
-    optimize_io: bool = _switch(True, "tune reading and writing", _OPTIMISER)
-    compression: str = _switch("gzip", "of stored results", _OPTIMISER)
-    buffer_size: int = _switch(8192, "bytes per read", _OPTIMISER)
-    async_io: bool = _switch(True, "read ahead", _OPTIMISER)
+    optimize_loading: bool = _switch(True, "optimize.loader() tries other settings")
+    prefetch_factor: int = _switch(2, "batches each worker prepares ahead, in trials")
+    num_workers: int = _switch(4, "most loader workers to try; 0: none")
+    pin_memory: bool = _switch(True, "try page-locked batches, with CUDA")
+    persistent_workers: bool = _switch(True, "try workers that are kept between epochs")
+    memory_efficient: bool = _switch(
+        True, "shrink() works; chunks, caches and prefetching mind max_memory_usage"
+    )
+    max_memory_usage: float = _switch(
+        0.8, "most memory, share of the cgroup's limit or the machine"
+    )
+    chunk_size: int = _switch(
+        1000, "samples per chunk of chunks() and streams, at most"
+    )
+    enable_caching: bool = _switch(True, "samples and results may be kept")
+    cache_dir: str = _switch("cache", "folder of samples kept on disk")
+    cache_size: int = _switch(1000, "samples or results that are kept, at most")
+    optimize_preprocessing: bool = _switch(
+        True, "optimize.preprocessing() tries other ways"
+    )
+    batch_preprocessing: bool = _switch(True, "try functions on many samples at once")
+    parallel_preprocessing: bool = _switch(True, "try threads and processes")
+    preprocessing_workers: int = _switch(2, "threads or processes; below 2: none")
+    optimize_io: bool = _switch(
+        True, "optimize.reader() tries other ways; stored values are compressed"
+    )
+    compression: str = _switch("gzip", "of stored values and samples: gzip, zstd, none")
+    buffer_size: int = _switch(8192, "bytes per read of optimize.reader()")
+    async_io: bool = _switch(True, "read ahead in a thread: files, streamed data sets")
     monitor_performance: bool = _switch(
         True, "the same as enable_performance_monitoring: both must be True"
     )
     log_metrics: bool = _switch(True, "log the summary at the end of the session")
-    streaming: bool = _switch(False, "data sets larger than memory", _OPTIMISER)
+    streaming: bool = _switch(
+        False, "optimize.dataset() reads chunk by chunk and keeps nothing"
+    )
     mixed_precision: bool = _switch(False, "profile_training() runs under autocast")
 
     if not TYPE_CHECKING:  # checkers see the fields as keywords, with their types
@@ -202,7 +216,7 @@ class Config:
         return dataclasses.asdict(self)
 
     def pending(self) -> dict[str, str]:
-        """Fields that ask for something no session does yet, with the reason."""
+        """Fields that ask for something no session can do, with the reason."""
         return {
             f.name: f.metadata["pending"]
             for f in dataclasses.fields(self)
@@ -214,9 +228,8 @@ class Config:
         """All fields with default and meaning, one per line."""
         lines = []
         for f in dataclasses.fields(cls):
-            later = (
-                f" (not yet: {f.metadata['pending']})" if f.metadata["pending"] else ""
-            )
+            why = f.metadata["pending"]
+            later = f" (not in a session: {why})" if why else ""
             lines.append(f"{f.name} = {f.default!r}: {f.metadata['text']}{later}")
         return "\n".join(lines)
 

@@ -248,6 +248,9 @@ static PyMethodDef methods[] = {
     { "session_active", py_session_active, METH_NOARGS, NULL },
     { "session_directory", py_session_directory, METH_NOARGS, NULL },
     { "bench", FUNCTION(py_bench), KEYWORDS, NULL },
+    { "paired", py_paired, METH_VARARGS,
+      "paired(differences, confidence=0.95)\n--\n\nHodges-Lehmann estimate of pairs "
+      "with its signed-rank interval: (estimate, low, high, confidence)." },
     { "task_suspended", py_task_suspended, METH_O, NULL },
     { "task_resumed", py_task_resumed, METH_O, NULL },
     { "set_phases", py_set_phases, METH_VARARGS, NULL },

@@ -12,6 +12,7 @@
  *   operation.c  operation records
  *   session.c    sessions
  *   bench.c      sonde_bench() with a Python callable
+ *   paired.c     is one thing faster than another: the rank test of pairs
  *   cost.c       formulas of model.h: what layers and models cost
  *   torch.h      what the next six share
  *   watched.c    another's callable, watched
@@ -27,10 +28,10 @@
  *                came, pinning.c; maker.c and making.c who makes samples, worker.c that
  *                in a process of its own, looks.c its memory, proxies.c stand-ins
  *
- * Uses Sonde's public headers, and the layout of loaders' rows (trace/loader_rows.h). The
- * same source builds for one interpreter with its own headers and, with Py_LIMITED_API,
- * for all from 3.9 on. Everything here runs with the GIL held; sub-interpreters and
- * free-threaded builds are not supported.
+ * Uses Sonde's public headers, the layout of loaders' rows (trace/loader_rows.h) and the
+ * rank test (num/ranktest.h). The same source builds for one interpreter with its own
+ * headers and, with Py_LIMITED_API, for all from 3.9 on. Everything here runs with the GIL
+ * held; sub-interpreters and free-threaded builds are not supported.
  */
 #ifndef SONDE_PYTHON_MODULE_H
 #define SONDE_PYTHON_MODULE_H
@@ -169,6 +170,7 @@ PyObject *py_resume(PyObject *module, PyObject *unused);
 PyObject *py_recording(PyObject *module, PyObject *unused);
 PyObject *py_lost(PyObject *module, PyObject *unused);
 PyObject *py_bench(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *py_paired(PyObject *module, PyObject *args);
 
 /* ---- hook.c, loaders.c ---- */
 int hook_init(PyObject *module);

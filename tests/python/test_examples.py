@@ -1,6 +1,7 @@
 """The examples are what the documentation quotes: they run."""
 
-from conftest import SOURCE
+import pytest
+from conftest import SOURCE, python
 
 
 def test_the_training_example(run):
@@ -13,3 +14,10 @@ def test_the_training_example(run):
     assert answer.one("batches", "span")["count"] == 1
     assert answer["summary"]["samples_per_s"] > 0
     assert answer.balanced()
+
+
+def test_the_optimising_example():
+    pytest.importorskip("torch")
+    done = python(SOURCE / "examples" / "python" / "optimize.py")
+    assert "loader: accepted" in done.stdout and "epoch: 200 samples" in done.stdout
+    assert "preprocessing: accepted" in done.stdout and "results: 4950" in done.stdout
