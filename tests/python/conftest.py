@@ -43,7 +43,7 @@ if PACKAGE.name == "python-abi3" or DEBUG:
 
 
 def pytest_configure(config):
-    text = "timing: asserts what is faster; skipped when it fails on an overloaded machine"
+    text = "timing: asserts what is faster, and is skipped when it fails at twice the load"
     config.addinivalue_line("markers", text)
 
 

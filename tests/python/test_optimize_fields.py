@@ -10,7 +10,6 @@ import sonde
 from sonde.optimize import _limits, _loader
 from sonde.optimize._files import HEAD
 
-pytestmark = pytest.mark.timing
 NUMBERS = list(range(24))
 
 
@@ -52,6 +51,7 @@ class Counted:
 # ---- automatic -------------------------------------------------------------------------
 
 
+@pytest.mark.timing
 def test_auto_optimize():
     off = prepared(auto_optimize=False)
     assert not off.accepted and off.chosen == "sequential"
@@ -59,6 +59,7 @@ def test_auto_optimize():
     assert prepared(auto_optimize=True).accepted
 
 
+@pytest.mark.timing
 def test_optimization_threshold():
     # Two workers save half of the time at most.
     high = prepared(optimization_threshold=0.8)
@@ -93,6 +94,7 @@ def loaders():
     )
 
 
+@pytest.mark.timing
 def test_num_workers(loaders):
     assert [bool(r.accepted) for _, r in loaders] == [True, True]
     for (loader, receipt), most in zip(loaders, (2, 3)):
@@ -106,10 +108,12 @@ def test_no_workers_are_tried_with_num_workers_0():
     assert _loader.worker_counts(found, sonde.Config(num_workers=0)) == []
 
 
+@pytest.mark.timing
 def test_prefetch_factor(loaders):
     assert [loader.prefetch_factor for loader, _ in loaders] == [3, 5]
 
 
+@pytest.mark.timing
 def test_persistent_workers(loaders):
     assert [loader.persistent_workers for loader, _ in loaders] == [True, False]
 
@@ -184,6 +188,7 @@ def test_chunk_size():
     ]
 
 
+@pytest.mark.timing
 def test_streaming():
     dataset = Counted()
     data, receipt = sonde.optimize.dataset(dataset, sonde.Config(streaming=True))
@@ -198,6 +203,7 @@ def test_streaming():
 # ---- caching ---------------------------------------------------------------------------
 
 
+@pytest.mark.timing
 def test_enable_caching():
     dataset = Counted()
     same, receipt = sonde.optimize.dataset(dataset, sonde.Config(enable_caching=False))
@@ -231,6 +237,7 @@ def test_cache_size(tmp_path, where):
 # ---- preprocessing ---------------------------------------------------------------------
 
 
+@pytest.mark.timing
 def test_optimize_preprocessing():
     calls = []
     config = sonde.Config(optimize_preprocessing=False)
@@ -241,6 +248,7 @@ def test_optimize_preprocessing():
     assert calls
 
 
+@pytest.mark.timing
 def test_batch_preprocessing():
     def doubled(x):
         return [y * 2 for y in x] if isinstance(x, list) else x * 2
@@ -252,12 +260,14 @@ def test_batch_preprocessing():
         assert pipeline(NUMBERS) == [2 * x for x in NUMBERS]
 
 
+@pytest.mark.timing
 def test_parallel_preprocessing():
     on, off = prepared(), prepared(parallel_preprocessing=False)
     assert {"threads", "processes"} <= set(trials(on))
     assert set(trials(off)) == {"sequential"} and not off.accepted
 
 
+@pytest.mark.timing
 def test_preprocessing_workers():
     few, many = prepared(preprocessing_workers=2), prepared(preprocessing_workers=6)
     assert few.settings["workers"] == 2 and many.settings["workers"] == 6

@@ -18,9 +18,6 @@ from sonde.optimize import _loader  # noqa: E402
 from sonde.optimize._values import same  # noqa: E402
 from torch.utils.data import DataLoader, Dataset, IterableDataset  # noqa: E402
 
-pytestmark = pytest.mark.timing
-
-
 class Waits(Dataset):
     """A sample that waits, as from a slow disk."""
 
@@ -66,6 +63,7 @@ def optimized(own, budget_s=40, **fields):
     return sonde.optimize.loader(own, sonde.Config(**fields), budget_s=budget_s, **given)
 
 
+@pytest.mark.timing
 def test_workers_win_where_samples_wait_and_batches_stay_the_same():
     def made():
         generator = torch.Generator().manual_seed(5)
@@ -94,6 +92,7 @@ def test_the_global_generators_are_put_back():
     assert now == (torch.rand(1).item(), random.random())
 
 
+@pytest.mark.timing
 def test_what_is_fast_already_stays_as_it_is():
     own = DataLoader(Fast(), batch_size=32)
     loader, receipt = optimized(own)
@@ -101,6 +100,7 @@ def test_what_is_fast_already_stays_as_it_is():
     assert len(receipt.trials) > 2 and receipt.trials[0].median_s > 0
 
 
+@pytest.mark.timing
 def test_a_step_that_takes_the_time_leaves_nothing_to_gain():
     own = DataLoader(Waits(0.0005), batch_size=2)
     loader, receipt = optimized(own, step=0.05)
@@ -114,6 +114,7 @@ def test_the_step_is_called_with_batches():
     assert seen and seen[0][0].shape == (4, 3)
 
 
+@pytest.mark.timing
 def test_a_cache_wins_without_workers_and_gives_the_same():
     own = DataLoader(Waits(), batch_size=4)
     loader, receipt = optimized(own, num_workers=0)
@@ -124,12 +125,14 @@ def test_a_cache_wins_without_workers_and_gives_the_same():
     assert loader.dataset.hit_rate == 0.5
 
 
+@pytest.mark.timing
 def test_a_cache_that_holds_little_is_not_worth_much():
     own = DataLoader(Waits(), batch_size=4)
     loader, receipt = optimized(own, num_workers=0, cache_size=8)  # of 160
     assert loader is own and not receipt.accepted and receipt.gain.high < 0.2
 
 
+@pytest.mark.timing
 def test_random_samples_are_cached_only_when_allowed():
     own = DataLoader(Random(), batch_size=4)
     loader, receipt = optimized(own, num_workers=0)
@@ -139,6 +142,7 @@ def test_random_samples_are_cached_only_when_allowed():
     assert any("random" in note for note in receipt.notes)
 
 
+@pytest.mark.timing
 def test_iterable_data_sets_need_to_be_allowed_and_keep_their_order():
     own = DataLoader(Stream(), batch_size=4)
     loader, receipt = optimized(own)
@@ -148,6 +152,7 @@ def test_iterable_data_sets_need_to_be_allowed_and_keep_their_order():
     assert same(list(loader), list(own))
 
 
+@pytest.mark.timing
 def test_larger_batches_only_when_allowed():
     class Paid(Dataset):
         """Each call costs, whatever it brings."""
@@ -180,6 +185,7 @@ def test_workers_that_are_kept_stay_kept_unless_order_may_change():
     assert tried("order") == {(1, False), (0, False)}
 
 
+@pytest.mark.timing
 def test_a_subclass_and_its_own_batches_stay_what_they_are():
     class Mine(DataLoader):
         def __init__(self, dataset, extra, **options):
@@ -193,12 +199,14 @@ def test_a_subclass_and_its_own_batches_stay_what_they_are():
     assert same(list(loader), list(own))
 
 
+@pytest.mark.timing
 def test_single_samples_without_batches():
     own = DataLoader(Waits(0.008, 80), batch_size=None)
     loader, receipt = optimized(own, **UNCACHED)
     assert receipt.accepted and same(list(loader), list(own))
 
 
+@pytest.mark.timing
 def test_a_data_set_is_enough():
     loader, receipt = sonde.optimize.loader(
         Waits(), sonde.Config(**UNCACHED), batch_size=4, budget_s=40
@@ -227,6 +235,7 @@ def test_a_candidate_that_fails_is_no_candidate():
     assert any("not in a worker" in t.note for t in receipt.trials)
 
 
+@pytest.mark.timing
 def test_workers_that_give_other_samples_are_found_out():
     class ByProcess(Waits):
         def __init__(self):
@@ -259,6 +268,7 @@ def test_workers_share_a_cache_on_disk(tmp_path):
     assert same(list(loader), first)  # without it, all the same
 
 
+@pytest.mark.timing
 def test_the_receipt_can_be_read_by_people_and_programs():
     import json
 

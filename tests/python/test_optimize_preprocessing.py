@@ -11,9 +11,6 @@ import sonde
 from sonde.optimize import _limits
 from sonde.optimize._values import same
 
-pytestmark = pytest.mark.timing
-
-
 def nap(x):
     time.sleep(0.004)
     return x + 1
@@ -35,6 +32,7 @@ def notes(pipeline):
     return {t.name: t.note for t in pipeline.receipt.trials}
 
 
+@pytest.mark.timing
 def test_waiting_goes_to_threads_or_processes():
     with made([nap, nap], list(range(20)), preprocessing_workers=4) as pipeline:
         assert pipeline.strategy in ("threads", "processes") and pipeline.receipt.accepted
@@ -44,6 +42,7 @@ def test_waiting_goes_to_threads_or_processes():
         assert found["id"] == "preprocessing_bound" and "waiting" in found["description"]
 
 
+@pytest.mark.timing
 def test_computing_in_python_goes_to_processes():
     cores = _limits.cores()
     if cores < 2:
@@ -56,12 +55,14 @@ def test_computing_in_python_goes_to_processes():
         assert pipeline.strategy == "processes", pipeline.receipt
 
 
+@pytest.mark.timing
 def test_what_is_cheap_stays_sequential():
     pipeline = made([abs], list(range(-50, 50)))
     assert pipeline.strategy == "sequential" and not pipeline.receipt.accepted
     assert pipeline(-3) == 3 and pipeline([-1, 2]) == [1, 2]
 
 
+@pytest.mark.timing
 def test_what_repeats_is_remembered():
     words = ["same", "other", "same", "third"] * 10
 
@@ -88,6 +89,7 @@ def test_remembered_results_are_nobody_elses():
     assert pipeline("a b") == ["a b"]
 
 
+@pytest.mark.timing
 def test_functions_that_take_batches_get_them():
     calls = []
 
@@ -178,6 +180,7 @@ def test_functions_that_change_their_input_keep_doing_so():
         assert pipeline([7]) == [7, 1]  # one sample: samples are lists here
 
 
+@pytest.mark.timing
 def test_closures_work_and_what_cannot_be_sent_stays_here():
     def unsendable(x):
         time.sleep(0.003)
