@@ -75,7 +75,7 @@ def test_workers_win_where_samples_wait_and_batches_stay_the_same():
     assert loader.num_workers > 0 == own.num_workers
     assert receipt.settings["num_workers"] == loader.num_workers
     assert loader.sampler is own.sampler and loader.generator is own.generator
-    assert {b["id"] for b in receipt.bottlenecks} >= {"slow_samples"}
+    assert {b["id"] for b in receipt.bottlenecks} >= {"data_loading_bound"}
     # Measuring drew from the generator and put it back, and kept workers draw as often
     # as none: epochs as if nothing was.
     assert loader.persistent_workers

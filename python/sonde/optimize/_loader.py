@@ -395,7 +395,7 @@ class _Search:
         receipt.analysis["batch_s"] = each
         if self.step is not None and probe.total_s > 0:
             receipt.analysis["wait_share"] = probe.wait_s / probe.total_s
-        if each > 0.1:  # the reference's threshold
+        if each > 0.1 and found.complexity != "waits":  # the reference's threshold
             receipt.bottleneck(
                 "data_loading_bound",
                 f"a batch takes {each * 1e3:.0f} ms",
@@ -403,7 +403,7 @@ class _Search:
             )
         if found.complexity == "waits":
             receipt.bottleneck(
-                "slow_samples",
+                "data_loading_bound",
                 f"a sample waits most of its {(found.sample_s or 0) * 1e3:.1f} ms",
                 "workers beyond the cores, or a cache",
             )
