@@ -200,6 +200,8 @@ FACT(GC_LIKELY_SHARE, "gc_share_likely", "share",
      "Python stacks, main thread; imports and the end apart")
 FACT(GC_BESIDE_SHARE, "beside_gc_share", "share",
      "zones and Python stacks: outside of phases, without the line that collects")
+FACT(LOCK_SHARE, "lock_wait_share", "share",
+     "Python stacks, main thread: waiting in the with statement of a lock")
 FACT(LOG_SHARE, "logging_share", "share", "Python stacks and zones, main thread")
 FACT(LOG_WHOLE_SHARE, "function_that_logs_share", "share", "Python stacks, main thread")
 FACT(COMPILE_SHARE, "compile_share", "share", "Python stacks, main thread")

@@ -32,18 +32,29 @@ bool steady_has(const struct report *r, double t_s)
     return t_s >= steady_from_s(r) && t_s <= steady_to_s(r);
 }
 
+/* Looks at a young run are closer together: each counts for the time since the last. */
+static double time_of(const struct report_series *s, size_t i)
+{
+    const size_t from = i ? i - 1 : 0;
+    const double gap = from + 1 < s->point_count
+                           ? s->points[from + 1].t_s - s->points[from].t_s
+                           : 1;
+    return gap > 0 ? gap : 0;
+}
+
 static double mean_of_points(const struct report *r, const struct report_series *s,
                              size_t *ret_count)
 {
-    double sum = 0;
+    double sum = 0, all = 0;
     size_t n = 0;
     for (size_t i = 0; i < s->point_count; i++)
         if (steady_has(r, s->points[i].t_s)) {
-            sum += s->points[i].mean;
+            sum += s->points[i].mean * time_of(s, i);
+            all += time_of(s, i);
             n++;
         }
     *ret_count = n;
-    return n ? sum / (double)n : NAN;
+    return all > 0 ? sum / all : NAN;
 }
 
 double steady_mean(const struct report *r, const char *metric, const char *subject)
@@ -126,23 +137,54 @@ static double late_over_early(const struct report *r, const double *x, const dou
     return first > 0 ? second / first : second > 0 ? INFINITY : NAN;
 }
 
+/* What was done by each moment, and in all: steps, where there were enough to tell looks
+ * apart, since others on the machine may slow a program that goes on as before; else time
+ * passed. */
+static double work_of(const struct report *r, const double *x, size_t n,
+                      double *ret_work)
+{
+    bool steps = true;
+    for (size_t i = 0; i < n; i++) {
+        ret_work[i] = steps_until(r, x[i]);
+        steps &= i == 0 ? !isnan(ret_work[0]) : ret_work[i] - ret_work[i - 1] >= 0.1;
+    }
+    for (size_t i = 0; !steps && i < n; i++)
+        ret_work[i] = x[i];
+    return ret_work[n - 1] - ret_work[0];
+}
+
+static size_t points_from(const struct report *r, const struct report_series *s,
+                          double from_s, double *ret_x, double *ret_y)
+{
+    const double to_s = steady_to_s(r);
+    size_t n = 0;
+    for (size_t i = 0; s && i < s->point_count && n < POINTS_MAX; i++)
+        if (s->points[i].t_s >= from_s && s->points[i].t_s <= to_s) {
+            ret_x[n] = s->points[i].t_s;
+            ret_y[n++] = s->points[i].mean;
+        }
+    return n;
+}
+
 struct growth series_growth(const struct report *r, const struct report_series *s)
 {
     struct growth g = { NAN, NAN, NAN, NAN, false };
     double x[POINTS_MAX], y[POINTS_MAX];
     struct trend t;
-    size_t n = 0;
-    const double from = steady_from_s(r), to = steady_to_s(r);
-    for (size_t i = 0; s && i < s->point_count && n < POINTS_MAX; i++)
-        if (s->points[i].t_s >= from && s->points[i].t_s <= to) {
-            x[n] = s->points[i].t_s;
-            y[n++] = s->points[i].mean;
-        }
-    if (n < LEAST_POINTS || trend_fit(x, y, n, 0.95, &t) < 0)
+    size_t n = points_from(r, s, steady_from_s(r), x, y);
+    /* Where first steps took most of the loop they are all that was looked at. What they
+     * set up is growth of the first half, and a cache rather than a leak. */
+    if (n < LEAST_POINTS && r->account.known && !r->account.partial)
+        n = points_from(r, s, r->account.startup_ns / 1e9, x, y);
+    if (n < LEAST_POINTS)
         return g;
-    g.per_s = t.slope;
-    g.low_per_s = t.low;
-    g.total = t.slope * (x[n - 1] - x[0]);
+    double work[POINTS_MAX];
+    const double span_s = x[n - 1] - x[0], span = work_of(r, x, n, work);
+    if (trend_fit(work, y, n, 0.95, &t) < 0)
+        return g;
+    g.per_s = t.slope * span / span_s;
+    g.low_per_s = t.low * span / span_s;
+    g.total = t.slope * span;
     g.late = late_over_early(r, x, y, n);
     g.few = n < FEW_POINTS;
     return g;

@@ -40,6 +40,8 @@ enum fact_place {
     PLACE_BLAS,     /* the library */
     PLACE_OPTIMIZER,
     PLACE_SYNC,
+    PLACE_LOCK,   /* the line that waits for a lock */
+    PLACE_HOLDER, /* where others compute most meanwhile */
     PLACE_CHECKPOINT,
     PLACE_STARTUP,
     PLACE_HOT,    /* the main thread's hottest line */

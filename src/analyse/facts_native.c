@@ -27,20 +27,6 @@ static bool is_reference_blas(const struct hot_function *h)
            !has(h->module, "blis") && !has(h->module, "mkl");
 }
 
-/* numpy's FFT computes in double whatever it is given: no choice of the program's. */
-static bool is_double(const struct hot_function *h)
-{
-    if (has(h->name, "pocketfft"))
-        return false;
-
-    static const char *const names[] = { "dgemm", "dgemv", "dsyrk",   "dtrsm",  "dger_",
-                                         "ddot",  "daxpy", "<double", "double>" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (has(h->name, names[i]))
-            return true;
-    return false;
-}
-
 static bool is_kernel(const struct hot_function *h)
 {
     static const char *const names[] = { "gemm",    "gemv",   "conv",   "vectorized",
@@ -186,7 +172,7 @@ static void add(struct shares *s, const struct hot_function *h)
         s->blas += h->share;
         s->blas_module = h->module;
     }
-    s->doubles += is_double(h) ? h->share : 0;
+    s->doubles += teams_is_double(h->name) ? h->share : 0;
     s->kernels += kernel && !is_spin(h) ? h->share : 0;
     const bool waits = await_share(h) > 0;
     s->arithmetic += is_arithmetic(h) && !waits && !is_driver(h) ? h->share : 0;
@@ -326,6 +312,32 @@ static void set_teams(const struct report *r, struct facts *f)
     f->v[FACT_WORK_CORES] = own + pieces_of(r, main_one, jit) * cores + work;
 }
 
+static bool makes_steps(const struct report *r, uint32_t pid)
+{
+    for (size_t i = 0; i < r->process_count; i++)
+        if (r->processes[i].pid == pid && r->processes[i].steps > 0)
+            return true;
+    return false;
+}
+
+/* What computes in double in a process that makes no steps (a simulator, a loader's worker,
+ * a server beside the training) is not the model's precision, and shortens no step by
+ * itself: of all such CPU time the part in processes that do. All of it where nobody makes
+ * steps, or processes are not told apart. */
+static double doubles_of_training(const struct report *r)
+{
+    double all = 0, training = 0;
+    bool any = false;
+    for (size_t i = 0; i < r->hot.teams.count; i++) {
+        const struct team *t = &r->hot.teams.list[i];
+        const bool steps = makes_steps(r, t->pid);
+        any |= steps;
+        all += (double)t->doubles;
+        training += steps ? (double)t->doubles : 0;
+    }
+    return any && all > 0 ? training / all : 1;
+}
+
 void facts_of_native(struct report *r, struct facts *f)
 {
     const struct hot_functions *h = &r->hot;
@@ -340,7 +352,7 @@ void facts_of_native(struct report *r, struct facts *f)
     const double run_ns = report_duration_s(r) * 1e9;
     if (run_ns > 0)
         f->v[FACT_REFERENCE_BLAS_WALL_SHARE] = at_most(s.blas * h->cpu_ns / run_ns, 1);
-    f->v[FACT_DOUBLE_SHARE] = s.doubles;
+    f->v[FACT_DOUBLE_SHARE] = s.doubles * doubles_of_training(r);
     f->v[FACT_KERNEL_SHARE] = s.kernels;
     f->v[FACT_ARITHMETIC_SHARE] = arithmetic_share(r, &s);
     /* Barriers of generated code have no name, but one tight loop. */

@@ -38,6 +38,8 @@ static void set_lines(struct report *r, struct facts *f, const struct py_lines *
     put_line(r, f, PLACE_CHECKPOINT, &l->top[PY_CHECKPOINT]);
     put_line(r, f, PLACE_STARTUP, &l->top[PY_PLAIN]);
     put_line(r, f, PLACE_GIL, &l->thread);
+    put_line(r, f, PLACE_LOCK, &l->top[PY_LOCK]);
+    put_line(r, f, PLACE_HOLDER, l->worker.file[0] ? &l->worker : &l->thread);
     put_line(r, f, PLACE_COLLATE, &l->top[PY_COLLATE]);
     /* Of a loader with workers the main thread's line is where it waits. */
     const struct loader *loader = loaders_training(&r->loaders);
@@ -139,6 +141,9 @@ void facts_of_python(struct report *r, struct facts *f)
     /* Compiling once, before the steady steps, is what compilers are for. */
     const double early = r->account.known ? r->account.warmup_ns + r->account.startup_ns
                                           : 0;
+    /* In no zone, so it is no more than steps have outside of them. */
+    f->v[FACT_LOCK_SHARE] = at_most(lines.used_ns[PY_LOCK] / loop,
+                                    f->v[FACT_OTHER_SHARE]);
     f->v[FACT_LOG_SHARE] = at_most(lines.used_ns[PY_LOGGING] / loop, 1);
     /* A function that mostly logs goes whole; a loop that also logs stays. */
     if (lines.used_ns[PY_LOGGING] >= 0.5 * lines.log_function_ns)

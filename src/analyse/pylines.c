@@ -41,6 +41,7 @@ static const struct {
 struct code_kind {
     unsigned uses; /* bits of enum py_use */
     bool library;
+    bool locks; /* the `with` statement of a lock */
 };
 
 struct source {
@@ -69,10 +70,22 @@ unsigned pylines_uses(const char *file)
     return bits;
 }
 
-static struct code_kind judge_file(const char *file)
+/* Of locks between processes and of threading's conditions; semaphores too, which programs
+ * that hand things on take by acquire(), and that is no frame of Python. A plain lock of
+ * threading leaves none at all. */
+static bool is_lock(const char *file, const char *function)
+{
+    const size_t len = strlen(function), end = strlen("__enter__");
+    return (strstr(file, "/multiprocessing/synchronize.py") ||
+            strstr(file, "/threading.py")) &&
+           len >= end && strcmp(function + len - end, "__enter__") == 0;
+}
+
+static struct code_kind judge_code(const char *file, const char *function)
 {
     return (struct code_kind){ .library = pylines_is_library(file),
-                               .uses = pylines_uses(file) };
+                               .uses = pylines_uses(file),
+                               .locks = is_lock(file, function) };
 }
 
 static int open_file(const char *dir, struct tablefile **ret_file)
@@ -97,6 +110,7 @@ static int open_file(const char *dir, struct tablefile **ret_file)
 struct stack {
     unsigned uses;
     uint32_t frame; /* the innermost of the program's own; UINT32_MAX none */
+    bool locks;     /* and what it is at is a lock: no queue's or pool's, its own */
 };
 
 static bool frame_at(const struct source *s, uint32_t node,
@@ -120,6 +134,10 @@ static struct stack judge_stack(const struct source *s, uint32_t node)
         k.uses |= kind->uses;
         if (k.frame == UINT32_MAX && !kind->library)
             k.frame = n.frame;
+        if (depth == 0)
+            k.locks = kind->locks;
+        else if (depth == 1)
+            k.locks &= !kind->library;
         if (n.parent >= node)
             break; /* damage: parents come first */
         node = n.parent;
@@ -136,6 +154,17 @@ static enum py_use use_of(unsigned bits)
         if (bits & 1u << use)
             return (enum py_use)use;
     return bits & 1u << PY_LOADING ? PY_LOADING : PY_PLAIN;
+}
+
+/* Who waits for a lock does not run; what does is the lock's own work. */
+static void count_lock(struct source *s, const struct stack *k,
+                       const struct pystack_count_row *row)
+{
+    if (row->wall_ns <= row->cpu_ns || k->frame == UINT32_MAX)
+        return;
+    const double waited = (double)(row->wall_ns - row->cpu_ns);
+    s->out->used_ns[PY_LOCK] += waited;
+    s->by_line[PY_LOCK][k->frame] += waited;
 }
 
 static void count_row(struct source *s, const struct pystack_count_row *row)
@@ -156,6 +185,8 @@ static void count_row(struct source *s, const struct pystack_count_row *row)
             s->by_line[use][k.frame] += (double)row->wall_ns;
             s->by_line[PY_ANY][k.frame] += (double)row->wall_ns;
         }
+        if (k.locks && use == PY_PLAIN)
+            count_lock(s, &k, row);
     } else if (in_main) {
         s->out->thread_ns += (double)row->cpu_ns;
         if (k.frame != UINT32_MAX)
@@ -252,7 +283,8 @@ static int prepare(struct source *s)
     for (uint32_t i = 0; i < s->code_count; i++) {
         struct pystack_code_row row;
         if (tablefile_get(s->file, PYSTACKS_CODES, i, &row, sizeof row))
-            s->codes[i] = judge_file(tablefile_text(s->file, row.file));
+            s->codes[i] = judge_code(tablefile_text(s->file, row.file),
+                                     tablefile_text(s->file, row.name));
     }
     return 0;
 }

@@ -24,6 +24,7 @@ enum py_use {
     PY_CHECKPOINT,
     PY_MODEL, /* inside a module, or backward */
     PY_PLAIN, /* none of these: the program's own code */
+    PY_LOCK,  /* of PY_PLAIN: it waits for a lock of its own, without running */
     PY_USES
 };
 

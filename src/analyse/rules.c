@@ -350,6 +350,31 @@ static int by_score(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
+/* Findings explain it, and all of them are low. */
+static bool has_low_causes(const struct diagnosis *d, const unsigned *flags,
+                           const struct finding *n)
+{
+    bool any = false;
+    for (size_t i = 0; i < d->finding_count; i++)
+        for (size_t k = 0; k < n->because_count; k++) {
+            if (d->findings[i].id != n->because[k])
+                continue;
+            any = true;
+            if (d->findings[i].severity > SEVERITY_LOW && !(flags[i] & ALWAYS_LOW))
+                return false;
+        }
+    return any;
+}
+
+/* What means little, or nothing, without a cause means little with causes that do. */
+static void follow_causes(const struct diagnosis *d, unsigned *flags)
+{
+    for (size_t i = 0; i < d->finding_count; i++)
+        if (flags[i] & (ALONE_LOW | NEEDS_CAUSE) &&
+            has_low_causes(d, flags, &d->findings[i]))
+            flags[i] |= ALWAYS_LOW;
+}
+
 /* Symptoms that mean little, or nothing, when no cause was found. */
 static void judge_symptoms(struct diagnosis *d, const struct thresholds *t,
                            const unsigned *flags)
@@ -394,6 +419,8 @@ int findings_make(const struct facts *facts, const struct thresholds *thresholds
     for (size_t i = 0; i < d.finding_count; i++)
         explain(&e, i, before);
     rank(&d);
+    if (!thresholds->reference)
+        follow_causes(&d, flags);
     judge_symptoms(&d, thresholds, flags);
     qsort(d.findings, d.finding_count, sizeof *d.findings, by_score);
     if (e.rc == 0)

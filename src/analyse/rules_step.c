@@ -38,18 +38,23 @@ static struct gain gain_of_target(double share, double target)
                           fmin(1 - 0.9 * (1 - share), 0.99) };
 }
 
-static bool judge_sync(const struct rule_case *c, struct draft *d)
+/* What is behind a lock is the holder's work, and only its result has to be exchanged. */
+static void advise_lock(const struct rule_case *c, struct draft *d)
 {
-    const double share = FACT_OF(c, SYNC_SHARE);
-    if (!(share >= c->t->sync))
-        return false;
-    /* A card still has its work to do when nobody waits for it; others need not. */
-    const double busy = FACT_OF(c, GPU_BUSY);
-    const double had = isnan(busy) ? 1 : fmax(1 - busy, 0.1);
-    d->stake = rule_of_run(c, share);
-    d->gain = gain_of_seldom(share * had);
-    d->gain.high = fmax(d->gain.high, share);
-    buf_printf(&d->text, "%.0f %% of every step waits for results", 100 * share);
+    buf_puts(&d->text, " for a lock");
+    put_place(&d->text, ", at ", PLACE_OF(c, LOCK));
+    put_place(&d->text, "; others compute most at ", PLACE_OF(c, HOLDER));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, LOCK);
+    buf_puts(&d->advice, "Hold the lock for a copy in and a copy out, and calculate "
+                         "without it");
+    put_place(&d->advice, ": ", PLACE_OF(c, HOLDER));
+    buf_puts(&d->advice, "; or read a copy that is a step old");
+}
+
+static void advise_results(const struct rule_case *c, struct draft *d)
+{
+    buf_puts(&d->text, " for results");
     put_place(&d->text, ", at ", PLACE_OF(c, SYNC));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, SYNC);
@@ -58,6 +63,27 @@ static bool judge_sync(const struct rule_case *c, struct draft *d)
                "%d, instead of every step",
                SELDOM);
     put_place(&d->advice, ": ", PLACE_OF(c, SYNC));
+}
+
+/* Results are waited for in zones, locks outside of all: together they are the wait. */
+static bool judge_sync(const struct rule_case *c, struct draft *d)
+{
+    const double results = FACT_OF(c, SYNC_SHARE);
+    const double lock = FACT_OF(c, LOCK_SHARE) > 0 ? FACT_OF(c, LOCK_SHARE) : 0;
+    const double share = fmin(results + lock, 1);
+    if (!(share >= c->t->sync))
+        return false;
+    /* A card still has its work to do when nobody waits for it; others need not. */
+    const double busy = FACT_OF(c, GPU_BUSY);
+    const double had = isnan(busy) ? 1 : fmax(1 - busy, 0.1);
+    d->stake = rule_of_run(c, share);
+    d->gain = gain_of_seldom(results * had + lock);
+    d->gain.high = fmax(d->gain.high, share);
+    buf_printf(&d->text, "%.0f %% of every step waits", 100 * share);
+    if (lock > results)
+        advise_lock(c, d);
+    else
+        advise_results(c, d);
     return true;
 }
 
@@ -277,7 +303,8 @@ const struct rule rules_step[] = {
       .yields_to = { "batch_too_small", "precision_unused", "gil_contention",
                      "cpu_throttled", "oversubscribed", "swapping" } },
     { "sync_stall", "WAITING FOR RESULTS", RULES_STEP, .judge = judge_sync,
-      .needs = { FACT_SYNC_SHARE }, .shows = { FACT_STEP_MS, FACT_GPU_BUSY },
+      .needs = { FACT_SYNC_SHARE },
+      .shows = { FACT_LOCK_SHARE, FACT_STEP_MS, FACT_GPU_BUSY },
       .yields_to = { "gil_contention", "cpu_throttled", "oversubscribed",
                      "swapping" } },
     { "launch_bound", "LAUNCH-BOUND", RULES_STEP, .judge = judge_launch,

@@ -20,6 +20,7 @@ enum {
     IS_THREAD = 256, /* where a thread begins */
     IS_PYTHON = 512,
     IS_JIT = 1024,
+    IS_DOUBLE = 2048,
 };
 
 struct name_bits {
@@ -51,6 +52,19 @@ static const struct name_bits function_bits[] = {
     { "do_wait", IS_SPIN },
 };
 
+/* numpy's FFT computes in double whatever it is given: no choice of the program's. */
+bool teams_is_double(const char *function)
+{
+    static const char *const names[] = { "dgemm", "dgemv", "dsyrk",   "dtrsm",  "dger_",
+                                         "ddot",  "daxpy", "<double", "double>" };
+    if (strstr(function, "pocketfft"))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(function, names[i]))
+            return true;
+    return false;
+}
+
 static unsigned bits_of(const struct stack_function *f)
 {
     const char *base = path_base(f->module);
@@ -61,7 +75,7 @@ static unsigned bits_of(const struct stack_function *f)
     for (size_t i = 0; i < sizeof function_bits / sizeof *function_bits; i++)
         if (strstr(f->name, function_bits[i].part))
             bits |= function_bits[i].bits;
-    return bits;
+    return teams_is_double(f->name) ? bits | IS_DOUBLE : bits;
 }
 
 struct walk {
@@ -122,6 +136,7 @@ static int count_stack(void *arg, const struct stack_task *task,
     if (n == 0 || !team)
         return 0;
     const unsigned all = all_bits(w, entries, n);
+    team->doubles += w->bits[entries[0].function] & IS_DOUBLE ? samples : 0;
     if (is_waiting(w, entries, n)) {
         team->waits += samples;
     } else if (is_piece(all)) {

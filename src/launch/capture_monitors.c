@@ -1,6 +1,6 @@
 /* capture_monitors.c: the supervisor watches the run and the machine from outside.
  *
- * A round at once, denser ones in the first second, then one per interval, and a last
+ * A round at once, denser ones while the run is young, then one per interval, and a last
  * one when the program is a zombie: its CPU time and its I/O can still be read then.
  */
 #include <errno.h>

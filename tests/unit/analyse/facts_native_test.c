@@ -12,16 +12,23 @@ static struct report made; /* too large for a stack */
 static struct step_account in_loop;
 static double tight_share;
 
+static struct teams teams; /* and processes that make steps */
+static struct report_process *processes;
+static size_t process_count;
+
 static void sampled(struct facts *f, struct hot_function *list, size_t count)
 {
     memset(&made, 0, sizeof made);
+    made.processes = processes;
+    made.process_count = process_count;
     made.hot = (struct hot_functions){ .sampled = true,
                                        .samples = 1000,
                                        .cpu_ns = 10e9,
                                        .coverage = 1,
                                        .tight_share = tight_share,
                                        .functions = list,
-                                       .function_count = count };
+                                       .function_count = count,
+                                       .teams = teams };
     made.end_ns = (int64_t)10e9;
     made.account = in_loop;
     facts_init(f);
@@ -78,6 +85,35 @@ static void doubles_of_numpys_fft_are_not_the_programs(void **state)
     };
     sampled(&f, list, 2);
     assert_near(f.v[FACT_DOUBLE_SHARE], 0.2, 1e-9);
+}
+
+/* A third of them in the process that trains, the rest in one that simulates. */
+static void doubles_beside_the_training_are_not_its_precision(void **state)
+{
+    (void)state;
+    struct facts f;
+    struct hot_function list[] = { function("dgemm_kernel_ZEN", "libopenblas.so",
+                                            0.6) };
+    struct team list_of[] = { { .pid = 10, .doubles = 20 },
+                              { .pid = 11, .doubles = 40 } };
+    struct report_process both[] = { { .pid = 10, .steps = 100 }, { .pid = 11 } };
+    teams = (struct teams){ list_of, 2 };
+    processes = both;
+    process_count = 2;
+    sampled(&f, list, 1);
+    assert_near(f.v[FACT_DOUBLE_SHARE], 0.2, 1e-9);
+    both[1].steps = 100; /* both train */
+    sampled(&f, list, 1);
+    assert_near(f.v[FACT_DOUBLE_SHARE], 0.6, 1e-9);
+    both[0].steps = both[1].steps = 0; /* nobody is known to */
+    sampled(&f, list, 1);
+    assert_near(f.v[FACT_DOUBLE_SHARE], 0.6, 1e-9);
+    both[0].steps = 100; /* processes are not told apart */
+    teams.count = 0;
+    sampled(&f, list, 1);
+    assert_near(f.v[FACT_DOUBLE_SHARE], 0.6, 1e-9);
+    processes = NULL;
+    process_count = 0;
 }
 
 static void the_allocator_has_several_names(void **state)
@@ -221,6 +257,35 @@ static void a_cache_is_told_from_a_leak_by_few_points_too(void **state)
     assert_near(g.late, 1, 1e-9);
 }
 
+/* The first steps took five of seven seconds. */
+static void slow_first_steps_are_looked_at_where_few_others_are(void **state)
+{
+    (void)state;
+    static struct series_point points[8];
+    const struct report_series s = {
+        .metric = "rss", .subject = "", .points = points, .point_count = 8
+    };
+    const double leaks[] = { 300, 600, 700, 800, 900, 1000, 1100, 1200 };
+    const double fills[] = { 300, 600, 900, 1100, 1190, 1195, 1198, 1200 };
+    memset(&made, 0, sizeof made);
+    made.account = (struct step_account){
+        .known = true, .startup_ns = 1e9, .warmup_ns = 4.5e9, .wall_ns = 7e9
+    };
+    for (size_t i = 0; i < 8; i++)
+        points[i] = (struct series_point){ (double)i, leaks[i], leaks[i] };
+    assert_near(series_growth(&made, &s).total, 600, 1e-6);
+    assert_near(series_growth(&made, &s).late, 1, 1e-6);
+    made.account.warmup_ns = 2.5e9; /* enough of the others: 4, 5, 6 and 7 s */
+    assert_near(series_growth(&made, &s).total, 300, 1e-6);
+    made.account.warmup_ns = 4.5e9;
+    for (size_t i = 0; i < 8; i++)
+        points[i].mean = fills[i];
+    assert_true(series_growth(&made, &s).late < 0.1);
+    made.account.startup_ns = 5e9; /* nobody looked at three moments of the loop */
+    made.account.warmup_ns = 0;
+    assert_true(isnan(series_growth(&made, &s).total));
+}
+
 /* 20 steps a second at first, 5 from the fourth second on: so does what it keeps. */
 static void a_program_that_others_slow_down_leaks_as_before(void **state)
 {
@@ -241,6 +306,7 @@ static void a_program_that_others_slow_down_leaks_as_before(void **state)
     }
     made.series.count = 64;
     assert_near(series_growth(&made, &s).late, 1, 0.1);
+    assert_near(series_growth(&made, &s).total, 600, 10);
     made.series.partial = true; /* then nobody knows */
     assert_true(series_growth(&made, &s).late < 0.3);
 }
@@ -326,6 +392,7 @@ int main(void)
         cmocka_unit_test(threads_that_spin_leave_their_core_free),
         cmocka_unit_test(barriers_without_a_name_are_spinning_too),
         cmocka_unit_test(doubles_of_numpys_fft_are_not_the_programs),
+        cmocka_unit_test(doubles_beside_the_training_are_not_its_precision),
         cmocka_unit_test(the_allocator_has_several_names),
         cmocka_unit_test(a_yield_is_mostly_the_kernels),
         cmocka_unit_test(only_the_loop_works_for_its_steps),
@@ -333,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_few_points_in_a_row_are_growth),
         cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
         cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
+        cmocka_unit_test(slow_first_steps_are_looked_at_where_few_others_are),
         cmocka_unit_test(what_imports_allocate_is_no_steps),
         cmocka_unit_test(waits_for_the_lock_before_the_loop_are_no_steps),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),

@@ -154,6 +154,25 @@ static void busy_cores_alone_are_no_illness(void **state)
     trial_release(&c);
 }
 
+/* Pages that the C library gives back are worth a word, and so is what follows of them. */
+static void busy_cores_mean_no_more_than_what_explains_them(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_SYSTEM_BUSY, 1 }, { FACT_CORES, 2 },
+                           { FACT_FOREIGN_CORES, 0.1 }, { FACT_ALLOC_SHARE, 0.02 },
+                           { FACT_FAULT_SHARE, 0.17 });
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_LOW);
+    assert_int_equal(judged(&c, "cpu_saturated")->severity, SEVERITY_LOW);
+    c.f.v[FACT_FAULT_SHARE] = 0.19;
+    assert_int_equal(judged(&c, "allocation_churn")->severity, SEVERITY_HIGH);
+    assert_int_equal(judged(&c, "cpu_saturated")->severity, SEVERITY_MEDIUM);
+    /* One of two is enough. */
+    c.f.v[FACT_FAULT_SHARE] = 0.17;
+    c.f.v[FACT_REFERENCE_BLAS_SHARE] = 0.9;
+    assert_int_equal(judged(&c, "cpu_saturated")->severity, SEVERITY_MEDIUM);
+    trial_release(&c);
+}
+
 static void others_on_the_machine_are_worth_a_word_not_more(void **state)
 {
     (void)state;
@@ -243,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_collector_that_goes_with_the_batches_is_worth_a_word),
         cmocka_unit_test(each_fires_at_its_limit_and_not_below),
         cmocka_unit_test(busy_cores_alone_are_no_illness),
+        cmocka_unit_test(busy_cores_mean_no_more_than_what_explains_them),
         cmocka_unit_test(others_on_the_machine_are_worth_a_word_not_more),
         cmocka_unit_test(a_cache_that_has_filled_is_no_leak),
         cmocka_unit_test(growth_without_live_blocks_is_called_fragmentation),

@@ -8,6 +8,8 @@ static const struct rule_row rows[] = {
       0.40,
       0.39 },
     { "sync_stall", { { FACT_STEADY_SHARE, 1 } }, FACT_SYNC_SHARE, 0.15, 0.149 },
+    { "sync_stall", { { FACT_SYNC_SHARE, 0 } }, FACT_LOCK_SHARE, 0.15, 0.149 },
+    { "sync_stall", { { FACT_SYNC_SHARE, 0.1 } }, FACT_LOCK_SHARE, 0.05, 0.049 },
     { "launch_bound", { { FACT_GPU_BUSY, 0.3 } }, FACT_LAUNCH_SHARE, 0.30, 0.29 },
     { "launch_bound", { { FACT_LAUNCH_SHARE, 0.5 } }, FACT_GPU_BUSY, 0.79, 0.80 },
     { "batch_too_small", { { FACT_BATCH_SIZE, 1 } }, FACT_OVERHEAD_SHARE, 0.50, 0.49 },
@@ -333,6 +335,21 @@ static void a_batch_known_by_its_rows_says_so(void **state)
     trial_release(&c);
 }
 
+/* Each of the two waits has a cure of its own: the longer one's is told. */
+static void a_lock_is_told_from_results(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_SYNC_SHARE, 0.3 }, { FACT_LOCK_SHARE, 0.4 });
+    const struct finding *found = judged(&c, "sync_stall");
+    assert_non_null(strstr(found->description, "70 % of every step waits for a lock"));
+    assert_non_null(strstr(found->recommendation, "lock"));
+    c.f.v[FACT_LOCK_SHARE] = 0.2;
+    found = judged(&c, "sync_stall");
+    assert_non_null(strstr(found->description, "waits for results"));
+    assert_non_null(strstr(found->recommendation, ".item()"));
+    trial_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_rule_can_be_switched_off),
         cmocka_unit_test(severity_is_what_is_at_stake),
         cmocka_unit_test(a_batch_known_by_its_rows_says_so),
+        cmocka_unit_test(a_lock_is_told_from_results),
         cmocka_unit_test(a_card_below_seventy_percent_is_the_documents_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,99 @@
+/* pylines_test.c: what the time of made-up stacks was spent on. */
+#include "unit.h"
+
+#include "analyse/fact_parts.h"
+#include "analyse/pylines.h"
+#include "made_pystacks.h"
+
+#define OWN    "/home/u/train.py"
+#define LOCKS  "/usr/lib/python3.11/multiprocessing/synchronize.py"
+#define QUEUES "/usr/lib/python3.11/multiprocessing/queues.py"
+#define LOADER "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py"
+
+/* The main thread alone was looked at. */
+static struct py_lines read_lines(void)
+{
+    static struct py_thread thread = { .pid = MAIN, .tid = MAIN, .wall_ns = 1e9 };
+    struct py_lines lines;
+    report.python.threads = &thread;
+    report.python.thread_count = 1;
+    tables_close(&tables);
+    assert_int_equal(pylines_read(&report, &lines), 0);
+    return lines;
+}
+
+static void a_lock_of_the_programs_own_is_waited_for(void **state)
+{
+    (void)state;
+    STACK(800, 10, { "train", OWN, 110 }, { "SemLock.__enter__", LOCKS, 95 });
+    STACK(200, 200, { "train", OWN, 120 });
+    const struct py_lines lines = read_lines();
+    assert_near(lines.used_ns[PY_LOCK], 790e6, 1);
+    assert_int_equal(lines.top[PY_LOCK].line, 110);
+}
+
+/* Nobody holds it: taking it is work. */
+static void a_lock_that_is_free_is_none(void **state)
+{
+    (void)state;
+    STACK(50, 50, { "train", OWN, 110 }, { "SemLock.__enter__", LOCKS, 95 });
+    assert_near(read_lines().used_ns[PY_LOCK], 0, 0);
+}
+
+/* Waiting for what others make is no lock, whatever a queue is made of. */
+static void what_a_queue_locks_is_a_queues_affair(void **state)
+{
+    (void)state;
+    STACK(300, 0, { "train", OWN, 110 }, { "Queue.get", QUEUES, 100 },
+          { "SemLock.__enter__", LOCKS, 95 });
+    STACK(300, 0, { "train", OWN, 110 }, { "Event.wait", LOCKS, 350 });
+    assert_near(read_lines().used_ns[PY_LOCK], 0, 0);
+}
+
+/* A data set that locks makes its step wait for a batch, and that is counted there. */
+static void what_a_data_set_locks_is_loading(void **state)
+{
+    (void)state;
+    STACK(300, 0, { "train", OWN, 110 }, { "__next__", LOADER, 600 },
+          { "__getitem__", OWN, 210 }, { "SemLock.__enter__", LOCKS, 95 });
+    const struct py_lines lines = read_lines();
+    assert_near(lines.used_ns[PY_LOCK], 0, 0);
+    assert_near(lines.used_ns[PY_LOADING], 300e6, 1);
+}
+
+/* Of a loop of a second, and never more than steps have outside of zones. */
+static void the_share_is_of_the_loop(void **state)
+{
+    (void)state;
+    struct facts f;
+    STACK(800, 0, { "train", OWN, 110 }, { "SemLock.__enter__", LOCKS, 95 });
+    (void)read_lines();
+    facts_init(&f);
+    facts_of_python(&report, &f);
+    assert_near(f.v[FACT_LOCK_SHARE], 0.8, 1e-9);
+    facts_init(&f);
+    f.v[FACT_OTHER_SHARE] = 0.5;
+    facts_of_python(&report, &f);
+    assert_near(f.v[FACT_LOCK_SHARE], 0.5, 1e-9);
+    assert_string_equal(f.place[PLACE_LOCK], "train.py:110 in train");
+    /* Nobody looked at Python. */
+    report.python.present = false;
+    facts_init(&f);
+    facts_of_python(&report, &f);
+    assert_false(fact_known(&f, FACT_LOCK_SHARE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_lock_of_the_programs_own_is_waited_for,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lock_that_is_free_is_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_queue_locks_is_a_queues_affair, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_a_data_set_locks_is_loading, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(the_share_is_of_the_loop, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
