@@ -1,6 +1,6 @@
 # truth: memory_leak
 # about: the grid of basis values for a pose is kept by an lru_cache without a limit, but every step draws a new random pose, so nothing is ever found again and the cache grows by megabytes a step
-# also: allocation_churn
+# also: allocation_churn preprocessing_bound data_loading_bound
 # cure: cured/orbital_poses.py
 # gain: none
 # needs: torch

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # truth: preprocessing_bound
 # about: each rally's racket signal is smoothed and its local spread computed sample by sample in a Python loop over numpy slices, in the loop's own process; the network uses every core in its turn, so workers would only take from it what they give
+# or: data_loading_bound
 # also: data_loading_bound
 # cure: cured/rally_strokes.py
 # whatif: transform=24
