@@ -155,22 +155,14 @@ static double threads_part(const struct habits *h, const struct settings *s)
     return s->threads > 0 && h->facts ? threads_left(h->facts, s->threads) : 1;
 }
 
-/* Processes with one thread each are as many as they are; with more they may not want
- * more cores than there are. */
-static double most_threads(const struct habits *h)
-{
-    const double cores = h->facts ? h->facts->v[FACT_CORES] : NAN;
-    const double children = h->facts ? h->facts->v[FACT_CHILDREN_AT_WORK] : NAN;
-    return children >= 2 ? fmax(cores / children, 1) : cores;
-}
-
 static int check_threads(const struct habits *h, const struct settings *s,
                          char error[WHATIF_ERROR_LEN])
 {
     if (s->threads > 0 && isnan(h->facts ? threads_left(h->facts, s->threads) : NAN))
         return refuse(error, "what of its CPU time is work and what is waiting for "
                              "other threads is not known: it takes native stacks");
-    if (s->threads > most_threads(h))
+    /* Processes with one thread each are as many as they are. */
+    if (s->threads > 0 && s->threads > threads_that_fit(h->facts))
         return refuse(error,
                       "more threads than cores, all processes together: what they "
                       "would take from one another was not measured");
