@@ -124,16 +124,13 @@ static void set_calls(const struct pipeline *p, struct facts *f, enum fact mid,
     set_gain(p, f, mid, &left, false);
 }
 
-/* readline() without a buffer: all of the reads, and what goes with each of them, are on
- * one line, and what the other lines take was measured, and stays. In a loop of one's own
- * around single reads that line is hardly more than they are: what is paid around a call
- * is on the lines around it. */
-static double reads_at_line(const struct pipeline *p, const struct facts *f)
+/* readline() without a buffer reads byte by byte: all of the reads, and what goes with each
+ * of them, are on one line, and what the other lines take was measured, and stays. Reads of
+ * some bytes each are a loop of the program's own, whose lines all go with them. */
+static bool is_readline(const struct facts *f)
 {
-    const double line = f->v[FACT_LOAD_LINE_SHARE];
-    const double around = f->v[FACT_READS_PER_STEP] * CALL_NS / p->make_ns;
-    const double on_line = line - f->v[FACT_READ_SHARE];
-    return on_line < 0.5 * around ? line + around - on_line : line;
+    const double bytes = 1024 * f->v[FACT_READ_KB];
+    return f->v[FACT_LOAD_LINE_SHARE] >= f->v[FACT_READ_SHARE] && bytes < 2;
 }
 
 /* Few large files have no opens to speak of, and one read a sample; larger reads alone
@@ -143,9 +140,8 @@ static void set_files(const struct pipeline *p, struct facts *f)
     const double least = floor_of_samples(f);
     const double reads = with_calls(p, f);
     const double large = f->v[FACT_READ_SHARE] - fact_small_reads(f);
-    const bool one = f->v[FACT_LOAD_LINE_SHARE] >= f->v[FACT_READ_SHARE] &&
-                     f->v[FACT_READ_KB] < 1;
-    const double line = reads_at_line(p, f);
+    const bool one = is_readline(f);
+    const double line = f->v[FACT_LOAD_LINE_SHARE];
     set_calls(p, f, FACT_OPENS_GAIN, fmax(fact_of_calls(f) + large, reads), least);
     set_calls(p, f, FACT_READS_GAIN, one ? fmin(reads, line) : reads, one ? 0 : least);
 }

@@ -464,10 +464,11 @@ static void reads_on_one_line_leave_the_other_lines(void **state)
     f.v[FACT_LOAD_LINE_SHARE] = 0.9;
     gains_of_pipeline(&alone, &f);
     assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 2e6 - 0.5e6, 0.05e6);
-    /* The line is the call alone: 20,000 times 0.25 µs are on the lines around it. */
-    f.v[FACT_LOAD_LINE_SHARE] = 0.7;
+    /* Records of 16 bytes: a loop of its own, which goes whole. */
+    f.v[FACT_READ_KB] = 16.0 / 1024;
     gains_of_pipeline(&alone, &f);
-    assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 1e6 - 0.55e6, 0.1e6);
+    assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 256 * 20e3 - 0.25e6, 0.1e6);
+    f.v[FACT_READ_KB] = 0.001;
     f.v[FACT_LOAD_LINE_SHARE] = 0.5; /* they are on several */
     gains_of_pipeline(&alone, &f);
     assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 256 * 20e3 - 0.25e6, 0.1e6);
