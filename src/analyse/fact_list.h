@@ -195,6 +195,8 @@ FACT(OPEN_GROWS, "open_descriptors_grow", "1", "I/O capture")
 
 /* ---- Python ---- */
 FACT(GIL_WAIT_SHARE, "gil_wait_share", "share", "Python stacks, main thread")
+FACT(MAIN_CPU_SHARE, "main_thread_cpu_share", "share",
+     "Python stacks: CPU time of the main thread in the loop")
 FACT(GC_SHARE, "gc_share", "share", "Python stacks, main thread")
 FACT(GC_LIKELY_SHARE, "gc_share_likely", "share",
      "Python stacks, main thread; imports and the end apart")

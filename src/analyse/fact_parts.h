@@ -9,6 +9,7 @@ struct hot_functions;
 struct pipeline;
 struct py_profile;
 struct report;
+struct step_account;
 
 void facts_of_time(struct report *report, struct facts *facts);
 void facts_of_loader(struct report *report, struct facts *facts);
@@ -40,6 +41,10 @@ double native_yield_ns(const struct hot_functions *hot);
 
 /* What the main thread waited for the GIL in the loop. */
 double python_gil_wait_ns(const struct py_profile *profile, double loop_ns);
+/* Of the loop: CPU time of the main thread, which before and behind it used `busy` of its
+ * time. NaN: no loop. */
+double python_main_cpu_share(const struct py_profile *profile,
+                             const struct step_account *account, double busy);
 
 /* Reads that are part of what a small file costs, however little is in it. */
 static inline double fact_small_reads(const struct facts *facts)

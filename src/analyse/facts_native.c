@@ -7,6 +7,7 @@
 #include "analyse/fact_parts.h"
 #include "analyse/fact_series.h"
 #include "analyse/report.h"
+#include "analyse/threads.h"
 #include "base/files.h"
 
 /* Fewer samples say little. */
@@ -282,6 +283,19 @@ static double children_of(const struct report *r, const struct team *main_one,
     return count;
 }
 
+/* One process beside the main one computes as it does, at least half as much, and is no
+ * loader's: another member of what is trained. */
+static bool is_another_member(const struct report *r, const struct team *main_one,
+                              double jit, const struct facts *f)
+{
+    const double own = work_of(r, main_one, jit);
+    double most = 0;
+    for (size_t i = 0; i < r->hot.teams.count; i++)
+        if (&r->hot.teams.list[i] != main_one)
+            most = fmax(most, work_of(r, &r->hot.teams.list[i], jit));
+    return most >= 0.5 * own && !(f->v[FACT_WORKERS] > 0) && threads_train_beside(f);
+}
+
 /* As set_work(), told by whole stacks: of programs with several processes that compute,
  * whose threads are no team. */
 static void set_teams(const struct report *r, struct facts *f)
@@ -294,7 +308,7 @@ static void set_teams(const struct report *r, struct facts *f)
     const double cores = h->cpu_ns / (double)h->samples / loop_ns; /* of a sample */
     const double jit = jit_share(r), children = children_of(r, main_one, jit);
     double alone = 0, work = 0;
-    if (children < 2)
+    if (children < 2 && !is_another_member(r, main_one, jit, f))
         return;
     for (size_t i = 0; i < h->teams.count; i++) {
         const bool child = &h->teams.list[i] != main_one;

@@ -127,6 +127,17 @@ double python_gil_wait_ns(const struct py_profile *p, double loop_ns)
                                  : t->gil_wait_ns;
 }
 
+double python_main_cpu_share(const struct py_profile *p, const struct step_account *a,
+                             double busy)
+{
+    const struct py_thread *t = main_thread(p);
+    const double loop = account_loop_ns(a);
+    if (!a->known || !(loop > 0) || !t || !(t->cpu_ns > 0))
+        return NAN;
+    const double outside = busy * (a->startup_ns + a->end_ns);
+    return at_most(fmax(t->cpu_ns - outside, 0) / loop, 1);
+}
+
 void facts_of_python(struct report *r, struct facts *f)
 {
     const struct py_profile *p = &r->python;
@@ -156,6 +167,9 @@ void facts_of_python(struct report *r, struct facts *f)
     const struct loader *l = loaders_training(&r->loaders);
     if (load_ns > 0 && l && l->num_workers == 0)
         f->v[FACT_LOAD_LINE_SHARE] = lines.top[PY_LOADING].ns / load_ns;
+    const double imports = lines.used_ns[PY_IMPORT];
+    const double busy = imports > 0 ? at_most(lines.import_cpu_ns / imports, 1) : 1;
+    f->v[FACT_MAIN_CPU_SHARE] = python_main_cpu_share(p, &r->account, busy);
     f->v[FACT_GC_SHARE] = gc_share(r, t, f->v[FACT_IMPORT_S], loop);
     f->v[FACT_GC_LIKELY_SHARE] = gc_likely(r, t, f->v[FACT_IMPORT_S], loop);
     f->v[FACT_GC_BESIDE_SHARE] = beside_collector(r, t, &lines.top[PY_ANY], f);

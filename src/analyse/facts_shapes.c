@@ -9,12 +9,11 @@
 
 enum { LEAST_CALLS = 8 };
 
-/* A convolution, a recurrence, attention: of one sample they see as many rows as it has
- * positions. */
+/* A convolution, attention: of one sample they see as many rows as it has positions. A
+ * recurrence goes from one position to the next, with as many rows as there are samples. */
 static double layers_over_positions(const struct py_model *m)
 {
-    static const char *const kinds[] = { "Conv", "LSTM",      "GRU",
-                                         "RNN",  "Attention", "Transformer" };
+    static const char *const kinds[] = { "Conv", "Attention", "Transformer" };
     uint64_t count = 0;
     for (size_t i = 0; i < m->layer_count; i++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)

@@ -124,6 +124,15 @@ static void set_calls(const struct pipeline *p, struct facts *f, enum fact mid,
     set_gain(p, f, mid, &left, false);
 }
 
+/* readline() without a buffer reads byte by byte: all of the reads, and what goes with each
+ * of them, are on one line, and what the other lines take was measured, and stays. Reads of
+ * some bytes each are a loop of the program's own, whose lines all go with them. */
+static bool is_readline(const struct facts *f)
+{
+    const double bytes = 1024 * f->v[FACT_READ_KB];
+    return f->v[FACT_LOAD_LINE_SHARE] >= f->v[FACT_READ_SHARE] && bytes < 2;
+}
+
 /* Few large files have no opens to speak of, and one read a sample; larger reads alone
  * leave the opens. */
 static void set_files(const struct pipeline *p, struct facts *f)
@@ -131,10 +140,8 @@ static void set_files(const struct pipeline *p, struct facts *f)
     const double least = floor_of_samples(f);
     const double reads = with_calls(p, f);
     const double large = f->v[FACT_READ_SHARE] - fact_small_reads(f);
-    /* readline() without a buffer: all of the reads, and what goes with each of them, are
-     * on one line. What the other lines take was measured, and stays. */
+    const bool one = is_readline(f);
     const double line = f->v[FACT_LOAD_LINE_SHARE];
-    const bool one = line >= f->v[FACT_READ_SHARE] && f->v[FACT_READ_KB] < 1;
     set_calls(p, f, FACT_OPENS_GAIN, fmax(fact_of_calls(f) + large, reads), least);
     set_calls(p, f, FACT_READS_GAIN, one ? fmin(reads, line) : reads, one ? 0 : least);
 }

@@ -131,10 +131,20 @@ static double faster_optimizer(const struct habits *h, double times)
     return gone + whatif_cold_ns(rest, now) - whatif_cold_ns(rest, now - gone);
 }
 
+/* The step behind a long report begins with cold caches too: only every so manieth does
+ * then. */
+static double fewer_logs(const struct habits *h, double times)
+{
+    const double now = h->log_ns / h->steps, rest = h->step_ns - now;
+    if (!(now > 0) || !(rest > 0))
+        return now * part_gone(times);
+    return (now + whatif_cold_ns(rest, now)) * part_gone(times);
+}
+
 /* Of a step: what goes with things that are known from sampled stacks. */
 static double sampled_less(const struct habits *h, const struct settings *s)
 {
-    const double logs = h->log_ns / h->steps * part_gone(s->logging);
+    const double logs = fewer_logs(h, s->logging);
     const double collects = h->gc_ns / h->steps * part_gone(s->gc);
     return (logs > 0 ? logs : 0) + (collects > 0 ? collects : 0);
 }
@@ -155,22 +165,14 @@ static double threads_part(const struct habits *h, const struct settings *s)
     return s->threads > 0 && h->facts ? threads_left(h->facts, s->threads) : 1;
 }
 
-/* Processes with one thread each are as many as they are; with more they may not want
- * more cores than there are. */
-static double most_threads(const struct habits *h)
-{
-    const double cores = h->facts ? h->facts->v[FACT_CORES] : NAN;
-    const double children = h->facts ? h->facts->v[FACT_CHILDREN_AT_WORK] : NAN;
-    return children >= 2 ? fmax(cores / children, 1) : cores;
-}
-
 static int check_threads(const struct habits *h, const struct settings *s,
                          char error[WHATIF_ERROR_LEN])
 {
     if (s->threads > 0 && isnan(h->facts ? threads_left(h->facts, s->threads) : NAN))
         return refuse(error, "what of its CPU time is work and what is waiting for "
                              "other threads is not known: it takes native stacks");
-    if (s->threads > most_threads(h))
+    /* Processes with one thread each are as many as they are. */
+    if (s->threads > 0 && s->threads > threads_that_fit(h->facts))
         return refuse(error,
                       "more threads than cores, all processes together: what they "
                       "would take from one another was not measured");
@@ -252,16 +254,17 @@ static double larger_step(double step_ns, double fixed, double times)
     return times > 1 ? step_ns * (fixed + (1 - fixed) * times) : step_ns;
 }
 
-/* Run to run it moves by some percent, with other programs on the machine by more; and of
- * what goes a little may be felt elsewhere. */
+/* Run to run it moves by some percent, with other programs on the machine by more: they may
+ * be gone by then, and all that waited for a core goes faster; and of what goes a little may
+ * be felt elsewhere. */
 static void widen(const struct habits *h, struct habits_forecast *f)
 {
     const double others = h->foreign_share > 0 ? fmin(h->foreign_share, 1) : 0;
-    const double by = 0.15 + 0.15 * others;
+    const double by = 0.15 + 0.15 * others, less = 0.15 + 0.4 * others;
     const double gone = fmax(h->loop_ns - f->loop_ns, 0);
-    f->loop_low_ns = fmin(f->loop_low_ns, f->loop_ns) * (1 - by);
+    f->loop_low_ns = fmin(f->loop_low_ns, f->loop_ns) * (1 - less);
     f->loop_high_ns = fmax(f->loop_high_ns, f->loop_ns) * (1 + by) + 0.05 * gone;
-    f->step_low_ns = fmin(f->step_low_ns, f->step_ns) * (1 - by);
+    f->step_low_ns = fmin(f->step_low_ns, f->step_ns) * (1 - less);
     f->step_high_ns = fmax(f->step_high_ns, f->step_ns) * (1 + by);
 }
 

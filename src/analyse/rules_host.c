@@ -167,21 +167,40 @@ static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
 
 /* ---- gil_contention, gc_pauses ------------------------------------------------------------ */
 
+/* Of a step: what the main thread does itself. Not all waiting for the lock is seen as such:
+ * operators and the backward pass give the lock up and want it again inside of C++, where no
+ * frame of Python's tells. So it is CPU time, and what it waits for data; of the rest it
+ * waited for a core as far as other programs had them, and will again. Never more than all
+ * that was not seen to wait. */
+static double without_lock(const struct rule_case *c, double share)
+{
+    const double input = FACT_OF(c, INPUT_SHARE), cpu = FACT_OF(c, MAIN_CPU_SHARE);
+    const double others = FACT_OF(c, FOREIGN_CORES) / FACT_OF(c, CORES);
+    const double own = cpu + (input > 0 ? input : 0);
+    const double rest = fmax(1 - share - own, 0) * fmin(fmax(others, 0), 1);
+    return fmin(1 - share, cpu > 0 ? own + (isnan(rest) ? 0 : rest) : 1);
+}
+
+/* What the main thread does itself is left. It goes no faster: in a process of its own the
+ * other work has a core as before. At best it is gone, and leaves its core. Beyond nine tenths
+ * of waiting the rest is mostly waking up for the lock, and nobody can tell how much, unless
+ * CPU time does. */
+static void gain_without_lock(const struct rule_case *c, struct draft *d, double share)
+{
+    const double cores = FACT_OF(c, CORES);
+    const double alone = cores >= 1 ? cores / (cores + 1) : 0.75;
+    const double own = without_lock(c, share);
+    const double least = share > 0.9 && !(own < 1 - share) ? 0.05 : 0.7;
+    d->gain = (struct gain){ 0.8 * share, 1 - own, 1 - least * own * alone };
+}
+
 static bool judge_gil(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, GIL_WAIT_SHARE);
     if (!(share >= c->t->gil_wait))
         return false;
     d->stake = share;
-    /* What the main thread does itself is left. It goes no faster: in a process of its own
-     * the other work has a core as before. At best it is gone, and leaves its core.
-     * Beyond nine tenths of waiting the rest is mostly waking up for the lock, and nobody
-     * can tell how much. */
-    const double cores = FACT_OF(c, CORES);
-    const double alone = cores >= 1 ? cores / (cores + 1) : 0.75;
-    const double own = 1 - share;
-    const double least = share > 0.9 ? 0.05 : 0.7;
-    d->gain = (struct gain){ 0.8 * share, 1 - own, 1 - least * own * alone };
+    gain_without_lock(c, d, share);
     buf_printf(&d->text, "The main thread waits for the GIL %.0f %% of its time",
                100 * share);
     put_place(&d->text, "; it is held by ", PLACE_OF(c, GIL));

@@ -5,7 +5,8 @@
  * waits a little for the others. Processes beside one another need no such pieces to keep
  * cores busy: all of their work is shared by all cores, and CPU time of a run that kept
  * them busy has what sharing costs already. The main process hands out jobs and waits for
- * them, so its own work comes on top; but workers of a loader work while it does.
+ * them, so its own work comes on top; but workers of a loader work while it does, and so do
+ * processes that train as it does, members of a committee say.
  */
 #include "analyse/threads.h"
 
@@ -21,11 +22,22 @@ static double known_or(double value, double otherwise)
 /* Pieces are not equally long. */
 static const double UNEVEN = 1.2;
 
-static double threads_that_fit(const struct facts *f)
+/* Who waits for jobs of others does so outside of the phases of training. */
+static const double IN_PHASES = 0.7;
+
+bool threads_train_beside(const struct facts *f)
 {
-    const double children = f->v[FACT_CHILDREN_AT_WORK];
-    const double cores = fmax(f->v[FACT_CORES], 1);
-    return children >= 2 ? fmax(floor(cores / children), 1) : cores;
+    return f->v[FACT_FORWARD_SHARE] + f->v[FACT_BACKWARD_SHARE] +
+               f->v[FACT_OPTIMIZER_SHARE] >=
+           IN_PHASES;
+}
+
+double threads_that_fit(const struct facts *f)
+{
+    const double children = known_or(f->v[FACT_CHILDREN_AT_WORK], 0);
+    const double at_once = children + (children > 0 && threads_train_beside(f));
+    const double cores = f->v[FACT_CORES];
+    return at_once >= 2 && !isnan(cores) ? fmax(floor(cores / at_once), 1) : cores;
 }
 
 /* One process's work when nobody else is there. */
@@ -49,7 +61,9 @@ static double left_with(const struct facts *f, double threads, double own_thread
                                          work - theirs, own_threads);
     const double one = alone_then_pieces(f, alone, theirs, threads) / children;
     const bool loader = f->v[FACT_WORKERS] > 0;
-    const double path = loader ? own : own + fmax(one, theirs / cores);
+    const double path = loader                    ? own
+                        : threads_train_beside(f) ? fmax(own, one)
+                                                  : own + fmax(one, theirs / cores);
     const double all = theirs > 0 ? (work + besides) / cores : 0;
     /* Neither works nor waits for a core: for something outside. */
     const double idle = fmax(1 - f->v[FACT_CPU_CORES], 0);
@@ -63,5 +77,6 @@ double threads_left(const struct facts *f, double threads)
 
 double threads_left_fitting(const struct facts *f)
 {
-    return left_with(f, threads_that_fit(f), f->v[FACT_CORES]);
+    const double fit = threads_that_fit(f);
+    return left_with(f, fit, threads_train_beside(f) ? fit : f->v[FACT_CORES]);
 }

@@ -338,8 +338,8 @@ static double corrected(const struct pipeline *p, const struct settings *s,
     return ns * correction(p, &costs, ret_forecast->limit);
 }
 
-/* Run to run it moves by some percent, on a machine with others by more, and every
- * doubling of the workers is a step further from what was measured. */
+/* Run to run it moves by some percent, on a machine with others by more (they may be gone
+ * by then, and nobody waits for a core any longer), and every doubling of the workers is a step further from what was measured. */
 static void widen(const struct pipeline *p, const struct settings *s,
                   struct forecast *f)
 {
@@ -348,7 +348,7 @@ static void widen(const struct pipeline *p, const struct settings *s,
                               ? fmin(known_or(p->foreign_cores, 0) / p->cores, 1)
                               : 0;
     f->low_ns = fmin(f->low_ns, 0.92 * f->step_ns) *
-                (0.95 - 0.02 * fmin(steps, 5) - 0.1 * others);
+                (0.95 - 0.02 * fmin(steps, 5) - 0.4 * others);
     f->high_ns = fmax(f->high_ns, 1.08 * f->step_ns) *
                  (1.05 + 0.03 * steps + 0.2 * others);
 }

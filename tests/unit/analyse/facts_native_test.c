@@ -213,6 +213,98 @@ static void waits_for_the_lock_before_the_loop_are_no_steps(void **state)
     assert_true(isnan(python_gil_wait_ns(&p, 8e9)));
 }
 
+/* 5 s of CPU time in 10 s, of which 2 were before the loop and behind it; there it had a core
+ * for half of the time. */
+static void cpu_time_of_the_main_thread_is_the_loops(void **state)
+{
+    (void)state;
+    struct py_thread threads[] = {
+        { .pid = 7, .tid = 8, .wall_ns = 9e9, .cpu_ns = 9e9 },
+        { .pid = 7, .tid = 7, .wall_ns = 10e9, .cpu_ns = 5e9 },
+    };
+    struct py_profile p = {
+        .present = true, .main_pid = 7, .threads = threads, .thread_count = 2
+    };
+    struct step_account a = { .known = true,
+                              .steps = 10,
+                              .wall_ns = 10e9,
+                              .startup_ns = 1.5e9,
+                              .end_ns = 0.5e9 };
+    assert_near(python_main_cpu_share(&p, &a, 0.5), 4.0 / 8, 1e-9);
+    assert_near(python_main_cpu_share(&p, &a, 1), 3.0 / 8, 1e-9);
+    p.thread_count = 1; /* nobody looked at the main one */
+    assert_true(isnan(python_main_cpu_share(&p, &a, 1)));
+    p.thread_count = 2;
+    a.known = false;
+    assert_true(isnan(python_main_cpu_share(&p, &a, 1)));
+}
+
+/* ---- Processes and shapes ------------------------------------------------------------ */
+
+static struct facts of_two_processes(double in_phases, double workers)
+{
+    struct hot_function one = function("f", "/usr/lib/libtorch_cpu.so", 0);
+    static struct team list[] = {
+        { .pid = 7, .waits = 300, .alone = 100, .pieces = 100 },
+        { .pid = 8, .waits = 300, .alone = 50, .pieces = 150 },
+    };
+    struct facts f;
+    memset(&made, 0, sizeof made);
+    made.hot = (struct hot_functions){ .sampled = true,
+                                       .samples = 1000,
+                                       .cpu_ns = 20e9,
+                                       .coverage = 1,
+                                       .functions = &one,
+                                       .function_count = 1,
+                                       .teams = { list, 2 } };
+    made.account = (struct step_account){ .known = true, .steps = 10, .wall_ns = 10e9 };
+    made.end_ns = (int64_t)10e9;
+    made.python.main_pid = 7;
+    facts_init(&f);
+    f.v[FACT_FORWARD_SHARE] = in_phases;
+    f.v[FACT_BACKWARD_SHARE] = f.v[FACT_OPTIMIZER_SHARE] = 0;
+    f.v[FACT_WORKERS] = workers;
+    facts_of_native(&made, &f);
+    arena_release(&made.arena);
+    return f;
+}
+
+/* One process that computes as much as the main one, and no loader's: its work is not the
+ * main one's. */
+static void another_member_works_for_itself(void **state)
+{
+    (void)state;
+    struct facts f = of_two_processes(0.9, NAN);
+    assert_near(f.v[FACT_CHILDREN_AT_WORK], 1, 1e-9);
+    assert_near(f.v[FACT_CHILD_CORES], 0.4, 1e-9);
+    assert_near(f.v[FACT_WORK_CORES], 0.8, 1e-9);
+    f = of_two_processes(0.3, NAN); /* the main one may wait for it */
+    assert_true(isnan(f.v[FACT_CHILDREN_AT_WORK]));
+    f = of_two_processes(0.9, 1);
+    assert_true(isnan(f.v[FACT_CHILDREN_AT_WORK]));
+}
+
+static double positions_of(const char *layer)
+{
+    struct py_layers_of_type layers[] = { { .type = layer, .count = 3 } };
+    struct py_model model = { .layers = layers, .layer_count = 1 };
+    struct facts f;
+    memset(&made, 0, sizeof made);
+    made.layer = (struct py_layer){ .models = &model, .model_count = 1 };
+    facts_init(&f);
+    facts_of_shapes(&made, &f);
+    return f.v[FACT_POSITIONS];
+}
+
+static void a_recurrence_has_the_rows_of_its_samples(void **state)
+{
+    (void)state;
+    assert_near(positions_of("Conv1d"), 3, 1e-9);
+    assert_near(positions_of("MultiheadAttention"), 3, 1e-9);
+    assert_near(positions_of("GRU"), 0, 1e-9);
+    assert_near(positions_of("LSTM"), 0, 1e-9);
+}
+
 /* ---- Series -------------------------------------------------------------------------- */
 
 /* Steps from second 2 on, one value a second. */
@@ -403,6 +495,9 @@ int main(void)
         cmocka_unit_test(slow_first_steps_are_looked_at_where_few_others_are),
         cmocka_unit_test(what_imports_allocate_is_no_steps),
         cmocka_unit_test(waits_for_the_lock_before_the_loop_are_no_steps),
+        cmocka_unit_test(cpu_time_of_the_main_thread_is_the_loops),
+        cmocka_unit_test(another_member_works_for_itself),
+        cmocka_unit_test(a_recurrence_has_the_rows_of_its_samples),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),
         cmocka_unit_test(a_slope_through_swings_is_no_growth),
     };

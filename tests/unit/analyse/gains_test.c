@@ -424,6 +424,29 @@ static void loading_by_hand_takes_what_is_around_it(void **state)
     assert_near(left_ms, 1 + 0.1 - 0.39, 0.01);
 }
 
+/* Seen to wait for the lock 80 % of the time: of the rest the CPU time is its own. */
+static void waits_for_the_lock_inside_of_operators_go_too(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_GIL_WAIT_SHARE, 0.8 }, { FACT_CORES, 2 });
+    assert_near(gain_of(&c, "gil_contention").mid, 0.8, 1e-9);
+    c = TRIAL({ FACT_GIL_WAIT_SHARE, 0.8 }, { FACT_CORES, 2 },
+              { FACT_MAIN_CPU_SHARE, 0.06 });
+    assert_near(gain_of(&c, "gil_contention").mid, 1 - 0.06, 1e-9);
+    /* It waits for batches too, with the lock or without. */
+    c = TRIAL({ FACT_GIL_WAIT_SHARE, 0.8 }, { FACT_CORES, 2 },
+              { FACT_MAIN_CPU_SHARE, 0.06 }, { FACT_INPUT_SHARE, 0.04 });
+    assert_near(gain_of(&c, "gil_contention").mid, 1 - 0.10, 1e-9);
+    /* Other programs had half of the cores: half of the rest was for them. */
+    c = TRIAL({ FACT_GIL_WAIT_SHARE, 0.8 }, { FACT_CORES, 2 },
+              { FACT_MAIN_CPU_SHARE, 0.06 }, { FACT_FOREIGN_CORES, 1 });
+    assert_near(gain_of(&c, "gil_contention").mid, 1 - (0.06 + 0.5 * 0.14), 1e-9);
+    /* Never less than what was seen. */
+    c = TRIAL({ FACT_GIL_WAIT_SHARE, 0.8 }, { FACT_CORES, 2 },
+              { FACT_MAIN_CPU_SHARE, 0.5 });
+    assert_near(gain_of(&c, "gil_contention").mid, 0.8, 1e-9);
+}
+
 /* 256 samples a batch, read byte by byte on one line; the other lines stay as they are,
  * and no guess of what a sample takes comes on top. */
 static void reads_on_one_line_leave_the_other_lines(void **state)
@@ -441,6 +464,11 @@ static void reads_on_one_line_leave_the_other_lines(void **state)
     f.v[FACT_LOAD_LINE_SHARE] = 0.9;
     gains_of_pipeline(&alone, &f);
     assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 2e6 - 0.5e6, 0.05e6);
+    /* Records of 16 bytes: a loop of its own, which goes whole. */
+    f.v[FACT_READ_KB] = 16.0 / 1024;
+    gains_of_pipeline(&alone, &f);
+    assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 256 * 20e3 - 0.25e6, 0.1e6);
+    f.v[FACT_READ_KB] = 0.001;
     f.v[FACT_LOAD_LINE_SHARE] = 0.5; /* they are on several */
     gains_of_pipeline(&alone, &f);
     assert_near(left_of(&f, FACT_READS_GAIN, 25e6), 5e6 + 256 * 20e3 - 0.25e6, 0.1e6);
@@ -491,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_larger_batch_pays_once_for_all),
         cmocka_unit_test(small_reads_leave_their_bytes),
         cmocka_unit_test(loading_by_hand_takes_what_is_around_it),
+        cmocka_unit_test(waits_for_the_lock_inside_of_operators_go_too),
         cmocka_unit_test(reads_on_one_line_leave_the_other_lines),
         cmocka_unit_test(kept_workers_save_what_passes_between_epochs),
     };

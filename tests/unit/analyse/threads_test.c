@@ -139,6 +139,28 @@ static void processes_need_no_pieces(void **state)
     assert_near(threads_left(&f, 1), 1.6 / 2, 1e-9);
 }
 
+/* Two members of a committee: the main process is in its phases all the time, and waits for
+ * no jobs of the other. */
+static void members_train_beside_each_other(void **state)
+{
+    (void)state;
+    struct facts f = one_process();
+    f.v[FACT_CHILDREN_AT_WORK] = 1;
+    f.v[FACT_CHILD_CORES] = 0.6;
+    f.v[FACT_CHILD_SERIAL_CORES] = 0.1;
+    f.v[FACT_BESIDE_CORES] = 0;
+    assert_near(threads_left(&f, 1), 0.4 + 0.6, 1e-9); /* one after the other */
+    assert_near(threads_that_fit(&f), 2, 1e-9);
+    f.v[FACT_FORWARD_SHARE] = 0.4;
+    f.v[FACT_BACKWARD_SHARE] = 0.4;
+    f.v[FACT_OPTIMIZER_SHARE] = 0.1;
+    assert_near(threads_left(&f, 1), 0.6, 1e-9);
+    assert_near(threads_that_fit(&f), 1, 1e-9);
+    assert_near(threads_left_fitting(&f), 0.6, 1e-9);
+    f.v[FACT_FORWARD_SHARE] = 0.1;
+    assert_near(threads_left(&f, 1), 0.4 + 0.6, 1e-9);
+}
+
 static int ask(const struct facts *f, struct settings s,
                struct habits_forecast *ret_forecast)
 {
@@ -193,6 +215,7 @@ int main(void)
                                         make_stacks, remove_stacks),
         cmocka_unit_test(pieces_are_side_by_side),
         cmocka_unit_test(processes_need_no_pieces),
+        cmocka_unit_test(members_train_beside_each_other),
         cmocka_unit_test(a_question_names_the_threads_of_each_process),
         cmocka_unit_test(what_was_not_measured_is_refused),
     };
