@@ -109,7 +109,7 @@ with sonde.session(output=sys.argv[1]) as s:
         os.wait()
         print("there was a child")
     except ChildProcessError:
-        print("no child")
+        print("no child", flush=True)  # or the fork would say it again
     pid = os.fork()
     if pid == 0:
         sys.exit(0)
