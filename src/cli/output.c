@@ -60,6 +60,20 @@ static void watch_interrupts(const char *temporary)
             (void)sigaction(numbers[i], &ours, NULL);
 }
 
+/* The file, which an interrupt takes away from the moment it is there; or -errno. */
+static int make_watched(char *temporary)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, &before);
+    const int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
+    const int rc = fd < 0 ? -errno : fd;
+    if (fd >= 0)
+        watch_interrupts(temporary);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
 static int open_file(struct output *out)
 {
     if (is_special(out->path)) {
@@ -69,10 +83,9 @@ static int open_file(struct output *out)
     out->temporary = temporary_name(out->path);
     if (!out->temporary)
         return -ENOMEM;
-    const int fd = mkostemp(out->temporary, O_CLOEXEC); /* mode 0600 */
+    const int fd = make_watched(out->temporary);
     if (fd < 0)
-        return -errno;
-    watch_interrupts(out->temporary);
+        return fd;
     out->file = fdopen(fd, "w");
     if (out->file)
         return 0;
