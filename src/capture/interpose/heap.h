@@ -196,6 +196,8 @@ static inline bool heap_is_shared(const struct heap_cell *c)
 }
 /* The row for a zone that the cell does not point at. */
 struct heap_counter_row *heap_zone_row(struct heap_cell *cell, uint32_t zone);
+/* Live bytes that threads have not told the process row. */
+int64_t heap_untold(const struct tables *tables);
 /* Tells the process row what the thread has kept for itself. */
 void heap_tell(struct heap_cell *cell);
 

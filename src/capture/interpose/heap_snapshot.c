@@ -22,18 +22,6 @@ static void sum_counters(struct heap_snapshot_row *row)
     }
 }
 
-static int64_t live_now(void)
-{
-    int64_t live = heap->process->live;
-    const uint64_t rows = tables_head(&heap->tables)->table[HEAP_COUNTERS].count;
-    for (uint64_t i = 0; i < rows; i++) {
-        const struct heap_counter_row *c = tables_row(&heap->tables, HEAP_COUNTERS,
-                                                      (uint32_t)i);
-        live += c->untold;
-    }
-    return live;
-}
-
 static uint32_t copy_sites(uint64_t number)
 {
     const uint64_t count = tables_head(&heap->tables)->table[HEAP_SITES].count;
@@ -68,7 +56,7 @@ static void take(const char *name)
     row->name = tables_text(&heap->tables, name, strlen(name));
     row->ticks = ticks_now();
     row->step = inside_step();
-    row->live = live_now();
+    row->live = heap->process->live + heap_untold(&heap->tables);
     sum_counters(row);
     row->site_count = copy_sites(index + 1ULL);
     __atomic_store_n(&row->number, index + 1ULL, __ATOMIC_RELEASE);

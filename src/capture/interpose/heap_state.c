@@ -172,7 +172,7 @@ static struct {
     uint32_t pid;
 } previous;
 
-static int64_t untold(const struct tables *t)
+int64_t heap_untold(const struct tables *t)
 {
     int64_t sum = 0;
     const uint64_t rows = tables_head(t)->table[HEAP_COUNTERS].count;
@@ -189,7 +189,7 @@ static uint64_t leave_parent(void)
     if (!previous.tables.base)
         return 0;
     const int64_t live = __atomic_load_n(&previous.process->live, __ATOMIC_RELAXED) +
-                         untold(&previous.tables);
+                         heap_untold(&previous.tables);
     tables_close(&previous.tables);
     previous.process = NULL;
     return live > 0 ? (uint64_t)live : 0;
