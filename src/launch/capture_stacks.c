@@ -14,10 +14,13 @@
 #include "capture/sample/sample.h"
 #include "capture/sample/timers.h"
 #include "launch/captures.h"
+#include "launch/family.h"
+#include "trace/process.h"
 
 extern const struct capture_ops capture_stacks;
 
 enum { RATE_DETAILED = 99, RATE_COMPREHENSIVE = 199 }; /* no multiples of what beats */
+enum { FAMILY_AGE_NS = 100000000 };
 
 struct stacks {
     struct sampler *sampler;      /* NULL: the kernel does not let us */
@@ -26,6 +29,7 @@ struct stacks {
     struct runfile *file;
     unsigned rate_hz;
     uint64_t open_ns, shut_ns; /* edges of the window that are to come; 0: none */
+    struct family *family;     /* borrowed; NULL before the program has started */
 };
 
 static unsigned rate_of(const struct capture_context *c)
@@ -85,6 +89,41 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+struct tids {
+    pid_t *list;
+    size_t count, max;
+};
+
+static void add_tid(void *arg, pid_t tid)
+{
+    struct tids *t = arg;
+    if (t->count < t->max)
+        t->list[t->count] = tid;
+    t->count++;
+}
+
+static size_t threads_now(void *arg, pid_t *ret_tids, size_t max)
+{
+    const struct stacks *s = arg;
+    struct tids tids = { .list = ret_tids, .max = max };
+    if (!s->family)
+        return 0;
+    family_fresh(s->family, monotonic_ns(), FAMILY_AGE_NS);
+    for (size_t i = 0; i < family_count(s->family); i++) {
+        const struct family_member *m = family_at(s->family, i);
+        if (m->alive && m->state != 'Z')
+            process_each_thread((pid_t)m->pid, add_tid, &tids);
+    }
+    return tids.count;
+}
+
+static int stacks_start(void *state, const struct capture_context *c)
+{
+    struct stacks *s = state;
+    s->family = c->family;
+    return 0;
+}
+
 static int stacks_attach(void *state, const struct capture_context *c)
 {
     struct stacks *s = state;
@@ -97,6 +136,8 @@ static int stacks_attach(void *state, const struct capture_context *c)
                                              .paused = c->after_ns > 0,
                                              .in_spells = !c->options->rate_hz &&
                                                           c->level == SONDE_DETAILED,
+                                             .threads = threads_now,
+                                             .threads_arg = s,
                                              .dir = c->dir,
                                              .control = c->control };
     const uint64_t now = monotonic_ns();
@@ -179,6 +220,7 @@ static void stacks_release(void *state)
 const struct capture_ops capture_stacks = {
     .name = "stacks",
     .prepare = stacks_prepare,
+    .start = stacks_start,
     .attach = stacks_attach,
     .tick = stacks_tick,
     .finish = stacks_finish,

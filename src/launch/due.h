@@ -23,6 +23,14 @@ static inline struct due due_at(uint64_t at_ns, uint64_t now_ns)
     return (struct due){ at_ns, at_ns - (early < most ? early : most) };
 }
 
+/* The same of something so cheap that to do it twice as often costs less than to wake up
+ * for it. */
+static inline struct due due_with_others(uint64_t at_ns, uint64_t now_ns)
+{
+    const uint64_t early = at_ns > now_ns ? (at_ns - now_ns) / 2 : 0;
+    return (struct due){ at_ns, at_ns - early };
+}
+
 static inline struct due due_exactly_at(uint64_t at_ns)
 {
     return (struct due){ at_ns, at_ns };

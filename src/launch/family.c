@@ -55,7 +55,7 @@ struct family {
     size_t count, living;
     uint64_t total, missed;
     bool has_children;
-    uint64_t scan_ns, next_scan_ns, next_search_ns, looked_ns;
+    uint64_t scan_ns, next_scan_ns, next_search_ns, looked_ns, first_ns;
     struct timespec dir_changed;
     struct file_set files;
     struct pid_list before, now;
@@ -407,6 +407,13 @@ static void search_all(struct family *f, uint64_t now_ns)
 
 /* ---- Looking ------------------------------------------------------------------------- */
 
+/* Searching costs as much however old the run is, and most of its processes are there in its
+ * first seconds: afterwards it is done four times less often. */
+static uint64_t how_seldom(const struct family *f, uint64_t now_ns)
+{
+    return now_ns - f->first_ns < 10000000000 ? 1 : 4;
+}
+
 /* A thousandth of the time, between a fifth of a second and what was asked for. */
 static uint64_t pause_after_scan(const struct family *f, uint64_t cost_ns)
 {
@@ -419,29 +426,33 @@ static void search(struct family *f, uint64_t now_ns)
 {
     const uint64_t began = moment_ns(CLOCK_THREAD_CPUTIME_ID);
     const bool first = f->before.count == 0; /* everybody is new: dear, but once */
+    const uint64_t seldom = how_seldom(f, now_ns);
     if (f->has_children)
         search_children(f, now_ns);
     search_files(f, now_ns);
     if (!f->has_children)
         search_all(f, now_ns);
-    f->next_search_ns = first ? now_ns
-                              : now_ns +
-                                    (moment_ns(CLOCK_THREAD_CPUTIME_ID) - began) * DEAR;
+    f->next_search_ns = first
+                            ? now_ns
+                            : now_ns + seldom * DEAR *
+                                           (moment_ns(CLOCK_THREAD_CPUTIME_ID) - began);
     /* Dear and rare; it must not make the cheap search rare as well, least of all at
      * the start, when short programs have all their children. */
     if (f->has_children && now_ns >= f->next_scan_ns) {
         const uint64_t before = moment_ns(CLOCK_THREAD_CPUTIME_ID);
         search_all(f, now_ns);
-        f->next_scan_ns = now_ns +
-                          pause_after_scan(
-                              f,
-                              first ? 0 : moment_ns(CLOCK_THREAD_CPUTIME_ID) - before);
+        f->next_scan_ns =
+            now_ns +
+            pause_after_scan(
+                f, first ? 0 : seldom * (moment_ns(CLOCK_THREAD_CPUTIME_ID) - before));
     }
 }
 
 size_t family_look(struct family *f, uint64_t now_ns)
 {
     f->looked_ns = now_ns;
+    if (!f->first_ns)
+        f->first_ns = now_ns;
     check_living(f, now_ns);
     if (now_ns >= f->next_search_ns)
         search(f, now_ns);

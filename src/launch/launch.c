@@ -333,7 +333,7 @@ static void do_what_is_due(struct launch *l)
 {
     const uint64_t now = moment_ns(CLOCK_MONOTONIC);
     if (is_due(l->fold, now))
-        l->fold = due_at(drain_once(l, now), now);
+        l->fold = due_with_others(drain_once(l, now), now);
     if (reached(&l->open_ns, now))
         drain_set_gate(l->drain, true);
     if (reached(&l->shut_ns, now))
@@ -349,8 +349,8 @@ static void do_what_is_due(struct launch *l)
     if (l->capture_ns)
         l->capture_ns = captures_tick(&l->captures, now);
     if (is_due(l->watch, now))
-        l->watch = due_at(postmortem_tick(l->postmortem, now, drain_steps(l->drain)),
-                          now);
+        l->watch = due_with_others(
+            postmortem_tick(l->postmortem, now, drain_steps(l->drain)), now);
     if (is_due(l->show, now)) {
         const struct launch_watcher *w = l->options->watcher;
         w->tick(w->arg, l->dir.path, l->child.pid, drain_steps(l->drain));

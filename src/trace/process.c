@@ -1,6 +1,7 @@
 /* process.c: questions about processes, answered by /proc. */
 #include "trace/process.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,20 @@ bool process_descends_from(pid_t pid, pid_t ancestor)
         pid = parent_of(pid);
     }
     return false;
+}
+
+void process_each_thread(pid_t pid, void (*one)(void *arg, pid_t tid), void *arg)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        const pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+        if (tid > 0)
+            one(arg, tid);
+    }
+    if (d)
+        (void)closedir(d);
 }
 
 const char *process_boot_id(char ret_id[BOOT_ID_LEN])

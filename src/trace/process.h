@@ -20,6 +20,9 @@ bool process_descends_from(pid_t pid, pid_t ancestor);
 /* The name of a thread as the kernel has it (comm); "" when it is gone. */
 void process_task_name(uint32_t pid, uint32_t tid, char *ret_name, size_t len);
 
+/* Calls `one` for each thread that a process has now; none when it is gone. */
+void process_each_thread(pid_t pid, void (*one)(void *arg, pid_t tid), void *arg);
+
 enum { BOOT_ID_LEN = 40 };
 
 /* The kernel's name for this boot; "" when there is none. */

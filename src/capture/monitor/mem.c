@@ -5,7 +5,8 @@
  * that writes to what it inherited) need smaps_rollup, whose reader walks the page
  * tables and holds the lock that mmap() in the program waits for: 33 ms for 4 GiB. So
  * it may take half a thousandth of the time, by what it cost last: at every round, or else
- * again after two thousand times its cost. A young process is read when it is twice as old
+ * again after two thousand times its cost, and a quarter of that once the process is ten
+ * seconds old. A young process is read when it is twice as old
  * as the last time, or nothing would be known of short ones. In between rss_private has
  * no value.
  *
@@ -27,10 +28,12 @@
 #include "capture/monitor/proctab.h"
 #include "capture/monitor/readings.h"
 
-enum { ROLLUP_PART = 2000, OWN_PART = 3000, MEM_BUFFER = 64 << 10 };
+enum { ROLLUP_PART = 2000, OWN_PART = 3000, SETTLED = 4, MEM_BUFFER = 64 << 10 };
 static const uint64_t SECOND_NS = 1000000000;
 static const double GUESS_NS_PER_MB = 8000; /* 33 ms for 4 GiB */
 static const uint64_t YOUNG_NS = 10000000;
+/* From that age on, SETTLED times less. */
+static const uint64_t SETTLED_NS = 10000000000;
 static const uint64_t SHORT_NS = 5000000; /* the young pay only for short readings */
 static const uint64_t ROUND_NS = 1000000; /* all of a round; the first may be longer */
 static const uint64_t BUDGET_MOST_NS = 100000000;
@@ -108,12 +111,19 @@ static uint64_t rollup_cost(const struct mem_slot *slot, double rss_mb)
     return (uint64_t)((double)slot->rollup_cost_ns * (growth > 1 ? growth : 1));
 }
 
+/* How many times its cost has to pass before something is done again. */
+static uint64_t part_of(uint64_t young, const struct mem_slot *slot, uint64_t now_ns)
+{
+    return now_ns - slot->first_ns < SETTLED_NS ? young : SETTLED * young;
+}
+
 /* After the last reading, until the next: so many times its cost; of a young process,
  * when that is not long, its age. */
-static uint64_t rollup_pause(const struct mem_slot *slot, uint64_t cost_ns)
+static uint64_t rollup_pause(const struct mem_slot *slot, uint64_t cost_ns,
+                             uint64_t part)
 {
     const uint64_t age = slot->rollup_ns - slot->first_ns + YOUNG_NS;
-    const uint64_t pause = cost_ns * ROLLUP_PART;
+    const uint64_t pause = cost_ns * part;
     return cost_ns <= SHORT_NS && age < pause ? age : pause;
 }
 
@@ -123,13 +133,14 @@ static bool is_affordable(const struct mem *m, const struct mem_slot *slot,
                           const struct monitor_round *round, double rss_mb)
 {
     const uint64_t cost = rollup_cost(slot, rss_mb), now = round->now_ns;
+    const uint64_t part = part_of(ROLLUP_PART, slot, now);
     if (cost > m->budget_ns || (m->spent_ns && m->spent_ns + cost > ROUND_NS))
         return false;
-    if (cost * ROLLUP_PART <= round->interval_ns)
+    if (cost * part <= round->interval_ns)
         return true;
     if (!slot->rollup_ns) /* it may have been large when we came */
-        return cost <= SHORT_NS || now - slot->first_ns >= cost * ROLLUP_PART;
-    return now - slot->rollup_ns >= rollup_pause(slot, cost);
+        return cost <= SHORT_NS || now - slot->first_ns >= cost * part;
+    return now - slot->rollup_ns >= rollup_pause(slot, cost, part);
 }
 
 /* False: not affordable now, or not readable. */
@@ -169,7 +180,8 @@ static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
     const uint64_t began = moment_ns(CLOCK_THREAD_CPUTIME_ID);
     const bool known = own_pages_read(slot->maps_fd, slot->pagemap_fd, m->run_dir,
                                       m->buffer, sizeof m->buffer, &own);
-    uint64_t pause = (moment_ns(CLOCK_THREAD_CPUTIME_ID) - began) * OWN_PART;
+    const uint64_t cost = moment_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+    uint64_t pause = cost * part_of(OWN_PART, slot, now_ns);
     if ((!known || own.present == 0) && pause < now_ns - slot->first_ns)
         pause = now_ns - slot->first_ns;
     slot->own_ns = now_ns + (pause < SECOND_NS ? SECOND_NS : pause);

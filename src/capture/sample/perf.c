@@ -1,19 +1,20 @@
 /* perf.c: see perf.h. */
 #include "capture/sample/perf.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/files.h"
+#include "trace/process.h"
 
 enum {
     PAGES_MOST = 128, /* 512 KiB: what the kernel lets anybody lock for a CPU */
@@ -74,9 +75,11 @@ static void fill_attr(struct perf_event_attr *a, const struct perf_options *o)
     }
 }
 
-static int open_event(struct perf_event_attr *a, pid_t pid, int cpu)
+static int open_event(const struct perf_event_attr *a, pid_t pid, int cpu)
 {
-    const long fd = syscall(SYS_perf_event_open, a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    struct perf_event_attr attr = *a; /* the kernel writes there when it refuses */
+    const long fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1,
+                            PERF_FLAG_FD_CLOEXEC);
     return fd < 0 ? -errno : (int)fd;
 }
 
@@ -93,6 +96,23 @@ static int open_first(struct perf_event_attr *a, pid_t pid, int cpu)
         fd = open_event(a, pid, cpu);
     }
     return fd;
+}
+
+/* ---- Rings --------------------------------------------------------------------------------- */
+
+/* A ring belongs to an event. Ours is one of this process that never happens, so that rings
+ * stay when the events of the program go. */
+static int open_owner(int cpu)
+{
+    const struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+                                          .size = sizeof attr,
+                                          .config = PERF_COUNT_SW_DUMMY,
+                                          .disabled = 1,
+                                          .exclude_kernel = 1,
+                                          .exclude_hv = 1,
+                                          .use_clockid = 1, /* as theirs, or no match */
+                                          .clockid = CLOCK_MONOTONIC };
+    return open_event(&attr, 0, cpu);
 }
 
 static int map_ring(struct perf *p, int fd, unsigned *pages, struct perf_ring *ring)
@@ -113,51 +133,11 @@ static int map_ring(struct perf *p, int fd, unsigned *pages, struct perf_ring *r
     return -errno;
 }
 
-/* An event belongs to one thread and what that starts from then on. The kernel lets
- * several of one CPU write to one ring. */
-static void add_event(struct perf *p, struct perf_event_attr *attr, pid_t tid,
-                      const struct perf_ring *ring)
+static int open_rings(struct perf *p, unsigned cpus)
 {
-    if (p->other_count == p->other_cap) {
-        const size_t cap = p->other_cap ? p->other_cap * 2 : 64;
-        int *list = realloc(p->others, cap * sizeof *list);
-        if (!list)
-            return;
-        p->others = list;
-        p->other_cap = cap;
-    }
-    const int fd = open_event(attr, tid, ring->cpu);
-    if (fd < 0)
-        return; /* it has ended, or there are too many: those are not seen */
-    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0)
-        p->others[p->other_count++] = fd;
-    else
-        (void)close(fd);
-}
-
-/* The threads a process has besides its first. */
-static void add_threads(struct perf *p, struct perf_event_attr *attr, pid_t pid)
-{
-    char path[32];
-    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *d = opendir(path);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        const pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-        for (unsigned i = 0; tid > 0 && tid != pid && i < p->ring_count; i++)
-            add_event(p, attr, tid, &p->rings[i]);
-    }
-    if (d)
-        (void)closedir(d);
-}
-
-static int open_rings(struct perf *p, const struct perf_options *o, unsigned cpus)
-{
-    struct perf_event_attr attr;
     unsigned pages = cpus > MANY_CPUS ? PAGES_MANY : PAGES_MOST;
-    fill_attr(&attr, o);
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
-        const int fd = p->ring_count ? open_event(&attr, o->pid, (int)cpu)
-                                     : open_first(&attr, o->pid, (int)cpu);
+        const int fd = open_owner((int)cpu);
         if (fd == -ENODEV || fd == -ENXIO)
             continue; /* that one is switched off */
         int rc = fd < 0 ? fd : map_ring(p, fd, &pages, &p->rings[p->ring_count]);
@@ -169,12 +149,104 @@ static int open_rings(struct perf *p, const struct perf_options *o, unsigned cpu
         }
         p->ring_count++;
     }
-    if (p->ring_count && !o->on_exec)
-        add_threads(p, &attr, o->pid);
-    p->kernel_seen = !attr.exclude_kernel;
-    p->has_stack = attr.sample_type & PERF_SAMPLE_STACK_USER;
-    p->build_ids = attr.build_id;
     return p->ring_count ? 0 : -ENODEV;
+}
+
+/* ---- Events -------------------------------------------------------------------------------- */
+
+static int keep_event(struct perf *p, int fd, const struct perf_ring *ring)
+{
+    if (p->event_count == p->event_cap) {
+        const size_t cap = p->event_cap ? p->event_cap * 2 : 64;
+        int *list = realloc(p->events, cap * sizeof *list);
+        if (!list) {
+            (void)close(fd);
+            return -ENOMEM;
+        }
+        p->events = list;
+        p->event_cap = cap;
+    }
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0) {
+        const int rc = -errno;
+        (void)close(fd);
+        return rc;
+    }
+    p->events[p->event_count++] = fd;
+    return 0;
+}
+
+/* An event belongs to one thread and what that starts from then on; one for each CPU,
+ * since the kernel lets several of one CPU write to one ring. */
+static void watch(struct perf *p, pid_t tid)
+{
+    for (unsigned i = 0; i < p->ring_count; i++) {
+        const int fd = open_event(&p->attr, tid, p->rings[i].cpu);
+        if (fd >= 0)
+            (void)keep_event(p, fd, &p->rings[i]);
+    }
+}
+
+/* Our own limit; the program had its before we came to this. */
+static void allow_descriptors(size_t more)
+{
+    struct rlimit limit;
+    const rlim_t want = (rlim_t)more + 256; /* and what else we have open */
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= want)
+        return;
+    limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void perf_watch_all(struct perf *p, const pid_t *tids, size_t count)
+{
+    allow_descriptors(count * p->ring_count);
+    for (size_t i = 0; i < count; i++)
+        watch(p, tids[i]);
+}
+
+struct others {
+    struct perf *perf;
+    pid_t first;
+};
+
+static void watch_other(void *arg, pid_t tid)
+{
+    const struct others *o = arg;
+    if (tid != o->first)
+        watch(o->perf, tid);
+}
+
+/* The threads a process has besides its first. */
+static void watch_threads(struct perf *p, pid_t pid)
+{
+    struct others others = { p, pid };
+    process_each_thread(pid, watch_other, &others);
+}
+
+static int watch_first(struct perf *p, const struct perf_options *o)
+{
+    fill_attr(&p->attr, o);
+    for (unsigned i = 0; i < p->ring_count; i++) {
+        const int fd = open_first(&p->attr, o->pid, p->rings[i].cpu);
+        const int rc = fd < 0 ? fd : keep_event(p, fd, &p->rings[i]);
+        if (rc < 0)
+            return rc;
+    }
+    /* From here on events begin at once. */
+    p->attr.disabled = p->attr.enable_on_exec = 0;
+    if (!o->on_exec)
+        watch_threads(p, o->pid);
+    p->kernel_seen = !p->attr.exclude_kernel;
+    p->has_stack = p->attr.sample_type & PERF_SAMPLE_STACK_USER;
+    p->build_ids = p->attr.build_id;
+    return 0;
+}
+
+void perf_leave(struct perf *p)
+{
+    for (size_t i = 0; i < p->event_count; i++)
+        (void)close(p->events[i]);
+    p->event_count = 0;
 }
 
 int perf_open(struct perf *p, const struct perf_options *o)
@@ -185,7 +257,9 @@ int perf_open(struct perf *p, const struct perf_options *o)
         return -ENODEV;
     p->rings = calloc((size_t)cpus, sizeof *p->rings);
     p->scratch = malloc(RECORD_MAX);
-    int rc = p->rings && p->scratch ? open_rings(p, o, (unsigned)cpus) : -ENOMEM;
+    int rc = p->rings && p->scratch ? open_rings(p, (unsigned)cpus) : -ENOMEM;
+    if (rc == 0)
+        rc = watch_first(p, o);
     if (rc < 0)
         perf_close(p);
     return rc;
@@ -194,13 +268,12 @@ int perf_open(struct perf *p, const struct perf_options *o)
 void perf_close(struct perf *p)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    perf_leave(p);
     for (unsigned i = 0; p->rings && i < p->ring_count; i++) {
         (void)munmap(p->rings[i].page, p->rings[i].size + page);
         (void)close(p->rings[i].fd);
     }
-    for (size_t i = 0; i < p->other_count; i++)
-        (void)close(p->others[i]);
-    free(p->others);
+    free(p->events);
     free(p->rings);
     free(p->scratch);
     *p = (struct perf){ .ring_count = 0 };
@@ -209,10 +282,8 @@ void perf_close(struct perf *p)
 void perf_switch(struct perf *p, bool on)
 {
     const unsigned long what = on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
-    for (unsigned i = 0; i < p->ring_count; i++)
-        (void)ioctl(p->rings[i].fd, what, 0);
-    for (size_t i = 0; i < p->other_count; i++)
-        (void)ioctl(p->others[i], what, 0);
+    for (size_t i = 0; i < p->event_count; i++)
+        (void)ioctl(p->events[i], what, 0);
 }
 
 int perf_paranoid_level(void)

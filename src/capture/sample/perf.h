@@ -1,7 +1,7 @@
 /* perf.h: samples of a process and all its children from the kernel's perf_event.
  *
- * One event per CPU, inherited by every thread and process that the program starts,
- * each with a ring in memory shared with the kernel. Opened before the program is
+ * One event per CPU, inherited by every thread and process that the program starts, and
+ * one ring per CPU in memory shared with the kernel. Opened before the program is
  * executed, they begin with it: nothing of it is missed.
  *
  * The clock is the task clock: a period of CPU time of each thread. It needs no
@@ -42,8 +42,9 @@ struct perf {
     bool build_ids;
     uint32_t ring_bytes; /* data of one */
     uint8_t *scratch;    /* for records across the end of a ring */
-    int *others;         /* events of further threads, into the same rings */
-    size_t other_count, other_cap;
+    struct perf_event_attr attr;
+    int *events; /* one for each CPU and thread that was asked for */
+    size_t event_count, event_cap;
 };
 
 /* −EACCES, −EPERM: not allowed (perf_event_paranoid, a container's filter); −ENOSYS;
@@ -53,6 +54,13 @@ void perf_close(struct perf *perf);
 /* Samples stop and start again. While they do not come, nothing else is told either: of
  * mappings and names, of processes that come and go. */
 void perf_switch(struct perf *perf, bool on);
+/* The same, but the program has no events at all in between, which cost it something at
+ * every switch of its threads and every mapping even when they are off. Afterwards each
+ * of its threads is to be watched anew. */
+void perf_leave(struct perf *perf);
+/* Those that have ended meanwhile, or are more than the kernel allows, are not seen; the
+ * report's coverage says so. */
+void perf_watch_all(struct perf *perf, const pid_t *tids, size_t count);
 
 /* One sample, taken apart. Pointers into the ring: valid during the call. */
 struct perf_sample {

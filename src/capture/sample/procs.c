@@ -451,22 +451,49 @@ void procs_on_name(struct procs *p, uint32_t pid, uint32_t tid, const char *name
 
 /* ---- What nobody told -------------------------------------------------------------------------- */
 
+enum { ALL_ANEW = 8 }; /* times until everything is asked again */
+
 void procs_ask_anew(struct procs *p)
 {
     p->asked++;
+    if (p->all_anew == 0 || p->asked - p->all_anew >= ALL_ANEW)
+        p->all_anew = p->asked;
     for (size_t i = p->count; i-- > 0;)
         if (kill((pid_t)p->list[i]->pid, 0) < 0 && errno == ESRCH)
             drop_proc(p, p->list[i]->pid);
 }
 
-struct proc *procs_sampled(struct procs *p, uint32_t pid)
+static bool is_generated(const struct proc *proc, uint64_t ip)
+{
+    for (unsigned i = 0; i < proc->generated_count && i < PROC_GENERATED; i++)
+        if (proc->generated[i] == ip >> 16)
+            return true;
+    return false;
+}
+
+/* Asks what is mapped, and notes that a place still has no file. */
+static void read_maps_for(struct procs *p, struct proc *proc, uint64_t ip)
+{
+    procs_read_maps(p, proc->pid);
+    if (ip && !proc_find(proc, ip))
+        proc->generated[proc->generated_count++ % PROC_GENERATED] = ip >> 16;
+}
+
+struct proc *procs_sampled(struct procs *p, uint32_t pid, uint64_t ip)
 {
     const bool known = find_proc(p, pid);
     struct proc *proc = procs_get(p, pid);
-    if (!proc || p->asked == 0 || (known && proc->asked == p->asked))
+    if (!proc || p->asked == 0)
         return proc;
+    if (!known || proc->asked < p->all_anew) {
+        proc->generated_count = 0;
+        read_maps_for(p, proc, ip);
+    } else if (proc->missed != p->asked && ip && !proc_find(proc, ip) &&
+               !is_generated(proc, ip)) {
+        proc->missed = p->asked; /* what is mapped from now on the kernel tells */
+        read_maps_for(p, proc, ip);
+    }
     proc->asked = p->asked;
-    procs_read_maps(p, pid);
     if (!proc->name[0])
         process_task_name(pid, pid, proc->name, sizeof proc->name);
     return proc;

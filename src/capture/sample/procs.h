@@ -14,7 +14,13 @@
 #include "capture/sample/cfi.h"
 #include "capture/sample/stacktab.h"
 
-enum { PROCS_MAX = 4096, PROC_MAPPINGS = 8192, PROC_NAME = 16, THREADS_MAX = 65536 };
+enum {
+    PROCS_MAX = 4096,
+    PROC_MAPPINGS = 8192,
+    PROC_NAME = 16,
+    PROC_GENERATED = 32,
+    THREADS_MAX = 65536,
+};
 
 /* A file with code, once for all processes; of a JIT one per process. */
 struct code_file {
@@ -37,6 +43,11 @@ struct proc {
     size_t map_count, map_cap;
     struct code_file *jit; /* of code in no mapping; NULL: not needed yet */
     unsigned asked;        /* as of procs.asked: what is known is as new as that */
+    /* Places of generated code that /proc had no file for, by 64 KiB: another sample from
+     * there is no reason to ask again. */
+    uint64_t generated[PROC_GENERATED];
+    unsigned generated_count;
+    unsigned missed; /* as of procs.asked: the last time a sample came from nowhere */
 };
 
 struct thread_name {
@@ -54,6 +65,7 @@ struct procs {
     size_t thread_count, thread_mask;
     struct strmap files; /* struct code_file by identity */
     unsigned asked;      /* how often procs_ask_anew() was called */
+    unsigned all_anew;   /* the last of those that was about everything */
 };
 
 int procs_init(struct procs *ret_procs, struct stacktab *tab);
@@ -61,8 +73,9 @@ void procs_release(struct procs *procs);
 
 /* The process, made when it is new; NULL: no room. */
 struct proc *procs_get(struct procs *procs, uint32_t pid);
-/* The same for one that a sample comes from, with what procs_ask_anew() is about. */
-struct proc *procs_sampled(struct procs *procs, uint32_t pid);
+/* The same for one that a sample comes from, with what procs_ask_anew() is about. `ip`: where
+ * in its code; 0 in the kernel. */
+struct proc *procs_sampled(struct procs *procs, uint32_t pid, uint64_t ip);
 
 void procs_on_fork(struct procs *procs, uint32_t pid, uint32_t parent, uint32_t tid,
                    uint32_t parent_tid);
@@ -78,7 +91,9 @@ struct mapped_file {
 };
 void procs_on_map(struct procs *procs, uint32_t pid, const struct mapped_file *file);
 /* Nobody has told of what happened since: /proc is asked for each process and thread that
- * a sample comes from, and those that are gone are forgotten. */
+ * a sample comes from, and those that are gone are forgotten. What a known process has
+ * mapped takes a millisecond to ask and seldom changes: that is asked when a sample comes
+ * from where nothing is known to be, and every eighth time. */
 void procs_ask_anew(struct procs *procs);
 /* What /proc says is mapped: for a process that ran before we looked. */
 void procs_read_maps(struct procs *procs, uint32_t pid);

@@ -23,6 +23,8 @@ enum {
     RECORDS_PER_LOOK = 8, /* records between looks at the clock */
     AFTER_MOST_NS = 200000000,
     AFTER_LEAST_NS = 5000000,
+    EVENTS_MOST = 448, /* opened for a spell: each takes some microseconds and a
+                        * descriptor */
 };
 static const uint64_t SECOND_NS = 1000000000;
 
@@ -37,6 +39,9 @@ struct sampler {
     bool running;      /* events are open */
     bool paused;
     struct spells spells;
+    size_t (*threads)(void *, pid_t *, size_t); /* of sampler_options */
+    void *threads_arg;
+    bool left;      /* between two spells the program has no events at all */
     uint32_t every; /* of so many samples one is unwound; 1 while there is time */
     uint32_t until; /* samples before the next that is */
     uint64_t window_ns, window_cpu_ns;
@@ -69,9 +74,9 @@ static void on_sample(void *arg, const struct perf_sample *s)
 {
     struct sampler *m = arg;
     struct unwound u;
-    struct proc *proc = m->paused ? NULL : procs_sampled(&m->procs, s->pid);
     if (m->paused)
         return;
+    struct proc *proc = procs_sampled(&m->procs, s->pid, s->in_kernel ? 0 : s->ip);
     if (!proc) {
         m->tab.info->other += m->spells.weight;
         m->tab.info->samples += m->spells.weight;
@@ -225,6 +230,8 @@ static int start(struct sampler *m, const struct sampler_options *o)
     if (!o->on_exec)
         procs_read_maps(&m->procs, (uint32_t)o->pid);
     m->paused = o->paused;
+    m->threads = o->threads;
+    m->threads_arg = o->threads_arg;
     spells_init(&m->spells, o->in_spells, now_ns(CLOCK_MONOTONIC),
                 now_ns(CLOCK_MONOTONIC));
     return 0;
@@ -308,22 +315,61 @@ static void watch_share(struct sampler *m, uint64_t now, uint64_t cpu_ns)
     m->window_cpu_ns = 0;
 }
 
+/* To open events for very many threads would cost more than to have them. */
+static bool has_few_threads(const struct sampler *m)
+{
+    const size_t count = m->threads ? m->threads(m->threads_arg, NULL, 0) : 0;
+    return count > 0 && count * m->perf.ring_count <= EVENTS_MOST;
+}
+
+static void end_spell(struct sampler *m)
+{
+    m->left = has_few_threads(m);
+    if (m->left)
+        perf_leave(&m->perf);
+    else
+        perf_switch(&m->perf, false);
+}
+
+/* However many threads there are by now: they are sampled, and if they are too many to
+ * leave, they are not left again. */
+static void watch_anew(struct sampler *m)
+{
+    enum { NEWCOMERS = 64 }; /* while we count */
+    const size_t room = m->threads(m->threads_arg, NULL, 0) + NEWCOMERS;
+    pid_t *tids = calloc(room, sizeof *tids);
+    if (!tids)
+        return; /* the next spell may be luckier */
+    const size_t count = m->threads(m->threads_arg, tids, room);
+    perf_watch_all(&m->perf, tids, count < room ? count : room);
+    free(tids);
+}
+
+static void begin_spell(struct sampler *m)
+{
+    procs_ask_anew(&m->procs);
+    if (m->left)
+        watch_anew(m);
+    else
+        perf_switch(&m->perf, true);
+}
+
 /* What came before a change is counted as what it was. */
 static void follow_spells(struct sampler *m, uint64_t now)
 {
     struct spells next = m->spells;
-    if (!spells_follow(&next, now))
+    if (!spells_follow(&next, now)) {
+        m->spells = next; /* the plan may have changed */
         return;
+    }
     if (!next.on)
-        perf_switch(&m->perf, false);
+        end_spell(m);
     m->unbounded = true;
     (void)read_once(m);
     m->unbounded = false;
     m->spells = next;
-    if (next.on) {
-        procs_ask_anew(&m->procs);
-        perf_switch(&m->perf, true);
-    }
+    if (next.on)
+        begin_spell(m);
 }
 
 uint64_t sampler_tick(struct sampler *m, uint64_t now)

@@ -13,6 +13,7 @@
 #define SONDE_CAPTURE_SAMPLE_SAMPLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,6 +27,10 @@ struct sampler_options {
     bool on_exec;     /* the process has not executed the program yet */
     bool paused;      /* begin with sampler_pause(…, false) */
     bool in_spells;   /* later, when the run is no longer young (spells.h) */
+    /* The threads of the program then, at most `max` of them: how many there are, 0 when
+     * that is not known. */
+    size_t (*threads)(void *arg, pid_t *ret_tids, size_t max);
+    void *threads_arg;
     const char *dir;
     struct control *control;
 };

@@ -27,6 +27,10 @@ bool spells_follow(struct spells *s, uint64_t now_ns)
 {
     if (now_ns < s->next_ns)
         return false;
+    if (!s->on && now_ns - s->next_ns > SPELL_NS) {
+        begin_block(s, now_ns); /* the program was stopped, and we with it */
+        return false;
+    }
     if (!s->on) {
         s->on = true;
         s->next_ns = now_ns + SPELL_NS - (s->late_ns < SPELL_NS / 2 ? s->late_ns : 0);

@@ -31,7 +31,8 @@ struct spells {
 /* Of a run that starts now; not allowed: always on. */
 void spells_init(struct spells *ret_spells, bool allowed, uint64_t now_ns,
                  uint64_t seed);
-/* True: `on` has changed. */
+/* True: `on` has changed. A spell that comes late by more than its length is given up for
+ * another: we were stopped, and the program likely with us. */
 bool spells_follow(struct spells *spells, uint64_t now_ns);
 
 #endif
