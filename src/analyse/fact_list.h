@@ -43,6 +43,13 @@ FACT(BACKWARD_SHARE, "backward_share", "share", "zones, steady steps")
 FACT(OPTIMIZER_SHARE, "optimizer_share", "share", "zones, steady steps")
 FACT(SYNC_SHARE, "sync_share", "share", "zones, steady steps")
 FACT(COMMUNICATION_SHARE, "communication_share", "share", "zones, steady steps")
+FACT(COLLECTIVES, "collectives_per_step", "1", "zones: calls that talk to other ranks")
+FACT(EXCHANGE_SHARE, "gradient_exchange_share", "share",
+     "DistributedDataParallel's timers: what backward does not hide, of a step")
+FACT(EXCHANGE_HIDDEN, "gradient_exchange_hidden", "share",
+     "DistributedDataParallel's timers: of the exchange, behind backward")
+FACT(EXCHANGE_MB, "gradient_exchange_mb", "MiB", "DistributedDataParallel")
+FACT(EXCHANGE_BUCKETS, "gradient_buckets", "1", "DistributedDataParallel")
 FACT(OTHER_SHARE, "other_share", "share", "zones, steady steps")
 
 /* ---- The loader (loaders.h) ---- */

@@ -137,6 +137,22 @@ static double late_over_early(const struct report *r, const double *x, const dou
     return first > 0 ? second / first : second > 0 ? INFINITY : NAN;
 }
 
+/* The same by the slopes of both halves of what was done, which rest on every point: the
+ * medians of few points move too much. NaN: too few, or steps of a stair, whose usual
+ * slope is none. */
+static double late_by_slopes(const double *work, const double *y, size_t n)
+{
+    const double middle = (work[0] + work[n - 1]) / 2;
+    struct trend early, late;
+    size_t half = 0;
+    while (half < n && work[half] < middle)
+        half++;
+    if (trend_fit(work, y, half, 0.95, &early) < 0 ||
+        trend_fit(work + half, y + half, n - half, 0.95, &late) < 0)
+        return NAN;
+    return early.slope > 0 && late.slope > 0 ? late.slope / early.slope : NAN;
+}
+
 /* What was done by each moment, and in all: steps, where there were enough to tell looks
  * apart, since others on the machine may slow a program that goes on as before; else time
  * passed. */
@@ -185,7 +201,8 @@ struct growth series_growth(const struct report *r, const struct report_series *
     g.per_s = t.slope * span / span_s;
     g.low_per_s = t.low * span / span_s;
     g.total = t.slope * span;
-    g.late = late_over_early(r, x, y, n);
+    const double slopes = late_by_slopes(work, y, n);
+    g.late = isnan(slopes) ? late_over_early(r, x, y, n) : slopes;
     g.few = n < FEW_POINTS;
     return g;
 }

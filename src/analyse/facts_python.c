@@ -138,6 +138,24 @@ double python_main_cpu_share(const struct py_profile *p, const struct step_accou
     return at_most(fmax(t->cpu_ns - outside, 0) / loop, 1);
 }
 
+/* Where every step writes a checkpoint, none tells what steps take without: but what the
+ * function that calls torch.save() does besides goes with it, putting the new file in the
+ * place of the old one say. A function that also trains is no such function. */
+static double beside_saving(const struct py_lines *l, double loop_ns)
+{
+    const double saves = l->used_ns[PY_CHECKPOINT], all = l->save_function_ns;
+    return saves > 0 && saves >= 0.3 * all ? at_most((all - saves) / loop_ns, 1) : NAN;
+}
+
+/* Compiling once, before the steady steps, is what compilers are for. As much of it may
+ * have been there as there was time besides the imports, which some programs have ten
+ * seconds of. */
+static double before_steady(const struct report *r, const struct py_lines *l)
+{
+    const struct step_account *a = &r->account;
+    return a->known ? a->warmup_ns + fmax(a->startup_ns - l->used_ns[PY_IMPORT], 0) : 0;
+}
+
 void facts_of_python(struct report *r, struct facts *f)
 {
     const struct py_profile *p = &r->python;
@@ -149,9 +167,7 @@ void facts_of_python(struct report *r, struct facts *f)
     f->v[FACT_GIL_WAIT_SHARE] = at_most(python_gil_wait_ns(p, loop) / loop, 1);
     if (pylines_read(r, &lines) < 0 || !lines.present)
         return;
-    /* Compiling once, before the steady steps, is what compilers are for. */
-    const double early = r->account.known ? r->account.warmup_ns + r->account.startup_ns
-                                          : 0;
+    const double early = before_steady(r, &lines);
     /* In no zone, so it is no more than steps have outside of them. */
     f->v[FACT_LOCK_SHARE] = at_most(lines.used_ns[PY_LOCK] / loop,
                                     f->v[FACT_OTHER_SHARE]);
@@ -159,6 +175,8 @@ void facts_of_python(struct report *r, struct facts *f)
     /* A function that mostly logs goes whole; a loop that also logs stays. */
     if (lines.used_ns[PY_LOGGING] >= 0.5 * lines.log_function_ns)
         f->v[FACT_LOG_WHOLE_SHARE] = at_most(lines.log_function_ns / loop, 1);
+    if (isnan(f->v[FACT_CHECKPOINT_BESIDE]))
+        f->v[FACT_CHECKPOINT_BESIDE] = beside_saving(&lines, loop);
     f->v[FACT_IMPORT_CPU_S] = lines.import_cpu_ns / 1e9;
     f->v[FACT_IMPORT_S] = lines.used_ns[PY_IMPORT] / 1e9;
     f->v[FACT_COMPILE_SHARE] = at_most(

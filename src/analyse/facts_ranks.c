@@ -20,6 +20,18 @@ static double worked_ns(const struct phase_split *s)
     return work;
 }
 
+/* One exchange a step: further passes of a step (no_sync) have none. */
+static void set_exchange(struct facts *f, const struct py_exchange *e, double step_ns)
+{
+    if (!e->comm_ns || !(step_ns > 0))
+        return;
+    const double all = (double)e->comm_ns, hidden = fmin((double)e->overlap_ns, all);
+    f->v[FACT_EXCHANGE_SHARE] = fmin((all - hidden) / step_ns, 1);
+    f->v[FACT_EXCHANGE_HIDDEN] = hidden / all;
+    f->v[FACT_EXCHANGE_MB] = (double)e->bytes / (1 << 20);
+    f->v[FACT_EXCHANGE_BUCKETS] = (double)e->buckets;
+}
+
 void facts_of_ranks(struct report *r, struct facts *f)
 {
     double most = 0, sum = 0, wall = 0;
@@ -34,6 +46,12 @@ void facts_of_ranks(struct report *r, struct facts *f)
         wall = fmax(wall, p->phases.wall_ns - p->phases.total_ns[SONDE_OTHER]);
         n++;
     }
+    const struct py_interpreter *main = r->main_process < r->process_count
+                                            ? pylayer_interpreter(
+                                                  r, r->processes[r->main_process].pid)
+                                            : NULL;
+    if (main && r->account.known)
+        set_exchange(f, &main->exchange, r->account.mean_ns);
     if (r->run->meta.world_size > 0)
         f->v[FACT_RANKS] = r->run->meta.world_size;
     if (n < 2 || !(wall > 0))

@@ -119,6 +119,9 @@ void facts_of_time(struct report *r, struct facts *f)
     if (a->known && a->steps >= LEAST_STEPS) {
         set_parts(f, a);
         set_steps(f, a);
+        if (r->phases.count[SONDE_COMMUNICATION])
+            f->v[FACT_COLLECTIVES] = (double)r->phases.count[SONDE_COMMUNICATION] /
+                                     (double)a->steps;
     } else {
         set_whole(f, &r->phases);
     }

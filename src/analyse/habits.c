@@ -59,6 +59,14 @@ double habits_log_share(const struct facts *f)
     return other >= 0.8 * share ? fmin(all, fmax(other, share)) : all;
 }
 
+/* Calls that talk to other ranks, and what backward does not hide of an exchange inside. */
+double habits_exchange_share(const struct facts *f)
+{
+    const double called = f->v[FACT_COMMUNICATION_SHARE];
+    const double inside = f->v[FACT_EXCHANGE_SHARE];
+    return isnan(called) ? inside : isnan(inside) ? called : fmin(called + inside, 1);
+}
+
 /* What is left is all but the collector, and goes somewhat faster: walking over all objects
  * empties the caches, and filling them again (some MB at some GB/s) is part of what comes
  * behind it. Where it was called between the phases, those are left, and with them what
@@ -94,6 +102,7 @@ void habits_of(const struct report *r, const struct facts *f, struct habits *ret
         .log_ns = habits_log_share(f) * loop,
         .gc_ns = (1 - habits_without_collector(f)) * loop,
         .optimizer_ns = f->v[FACT_OPTIMIZER_SHARE] * a->mean_ns * (double)a->steps,
+        .exchange_ns = habits_exchange_share(f) * a->mean_ns * (double)a->steps,
         .fixed = fixed.mid,
         .fixed_low = fixed.low,
         .fixed_high = fixed.high,
@@ -103,6 +112,8 @@ void habits_of(const struct report *r, const struct facts *f, struct habits *ret
     };
     for (int i = 0; i < EXTRAS; i++)
         h.beside_ns[i] = account_beside_ns(a, (enum account_extra)i);
+    if (isnan(h.beside_ns[EXTRA_CHECKPOINT]))
+        h.beside_ns[EXTRA_CHECKPOINT] = f->v[FACT_CHECKPOINT_BESIDE] * loop;
     *ret_habits = h;
 }
 
@@ -117,7 +128,7 @@ static double part_gone(double times)
 bool habits_asked(const struct settings *s)
 {
     return s->threads > 0 || s->evaluation > 0 || s->checkpoint > 0 || s->logging > 0 ||
-           s->gc > 0 || s->optimizer > 0 || s->batch > 0;
+           s->gc > 0 || s->optimizer > 0 || s->batch > 0 || s->exchange > 0;
 }
 
 /* Behind a long optimizer's step the next one begins with cold caches (whatif_cold_ns):
@@ -141,6 +152,15 @@ static double fewer_logs(const struct habits *h, double times)
     return (now + whatif_cold_ns(rest, now)) * part_gone(times);
 }
 
+/* A rank that waited for others begins to compute with cold caches. */
+static double fewer_exchanges(const struct habits *h, double times)
+{
+    const double now = h->exchange_ns / h->steps, rest = h->step_ns - now;
+    if (!(now > 0) || !(rest > 0))
+        return 0;
+    return (now + whatif_cold_ns(rest, now)) * part_gone(times);
+}
+
 /* Of a step: what goes with things that are known from sampled stacks. */
 static double sampled_less(const struct habits *h, const struct settings *s)
 {
@@ -151,7 +171,8 @@ static double sampled_less(const struct habits *h, const struct settings *s)
 
 double habits_less_ns(const struct habits *h, const struct settings *s)
 {
-    return sampled_less(h, s) + faster_optimizer(h, s->optimizer);
+    return sampled_less(h, s) + faster_optimizer(h, s->optimizer) +
+           fewer_exchanges(h, s->exchange);
 }
 
 static int refuse(char error[WHATIF_ERROR_LEN], const char *why)
@@ -198,6 +219,8 @@ static int check(const struct habits *h, const struct settings *s,
         return refuse(error, "no time in Python's garbage collector was recorded");
     if (s->optimizer > 0 && !(h->optimizer_ns > 0))
         return refuse(error, "no steps of an optimizer were recorded");
+    if (s->exchange > 0 && !(h->exchange_ns > 0))
+        return refuse(error, "no exchange with other ranks was recorded");
     if (s->batch > 0 && s->loader)
         return refuse(error, "batch= goes with no setting of the loader: how long a "
                              "larger batch takes to make was not measured");
@@ -262,10 +285,16 @@ static void widen(const struct habits *h, struct habits_forecast *f)
     const double others = h->foreign_share > 0 ? fmin(h->foreign_share, 1) : 0;
     const double by = 0.15 + 0.15 * others, less = 0.15 + 0.4 * others;
     const double gone = fmax(h->loop_ns - f->loop_ns, 0);
-    f->loop_low_ns = fmin(f->loop_low_ns, f->loop_ns) * (1 - less);
-    f->loop_high_ns = fmax(f->loop_high_ns, f->loop_ns) * (1 + by) + 0.05 * gone;
-    f->step_low_ns = fmin(f->step_low_ns, f->step_ns) * (1 - less);
-    f->step_high_ns = fmax(f->step_high_ns, f->step_ns) * (1 + by);
+    const double loop = forecast_unsure(gone / h->loop_ns);
+    const double step = forecast_unsure(1 - f->step_ns / h->step_ns);
+    f->loop_low_ns = fmin(fmin(f->loop_low_ns, f->loop_ns) * (1 - less),
+                          f->loop_ns / loop);
+    f->loop_high_ns = fmax(fmax(f->loop_high_ns, f->loop_ns) * (1 + by) + 0.05 * gone,
+                           f->loop_ns * loop);
+    f->step_low_ns = fmin(fmin(f->step_low_ns, f->step_ns) * (1 - less),
+                          f->step_ns / step);
+    f->step_high_ns = fmax(fmax(f->step_high_ns, f->step_ns) * (1 + by),
+                           f->step_ns * step);
 }
 
 /* Logging and collecting are known from sampled stacks, and both empty caches that the

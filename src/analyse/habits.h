@@ -26,7 +26,8 @@ struct habits {
     double beside_ns[EXTRAS]; /* in steps, because of them (account_beside_ns) */
     double log_ns;            /* of the loop */
     double gc_ns;        /* of the loop: with what the collector takes from others */
-    double optimizer_ns; /* of the loop: the optimizer's steps */
+    double optimizer_ns; /* of the loop: the optimizer's steps … */
+    double exchange_ns;  /* … and talking to other ranks */
     double fixed;        /* of a step: the share paid however large its batch is */
     double fixed_low, fixed_high;
     double workers;            /* of the loader; NaN: none */
@@ -44,8 +45,8 @@ void habits_of(const struct report *report, const struct facts *facts,
 
 /* Whether anything of the loop was asked for. */
 bool habits_asked(const struct settings *settings);
-/* What logging and collecting more seldom, and a faster optimizer, take off the main
- * thread's work in a step. */
+/* What logging, collecting and exchanging more seldom, and a faster optimizer, take off the
+ * main thread's work in a step. */
 double habits_less_ns(const struct habits *habits, const struct settings *settings);
 /* `loader`: what settings of the loader make of a step, with the logging as it is asked
  * for; NULL where none was named. −EINVAL: ret_error says what was not recorded. */
@@ -64,5 +65,7 @@ struct fixed_share habits_fixed_share(const struct facts *facts);
 double habits_without_collector(const struct facts *facts);
 /* Of the main thread's time: logging, with what is computed only to be logged. */
 double habits_log_share(const struct facts *facts);
+/* Of step time: exchanging data with other ranks; NaN: not known. */
+double habits_exchange_share(const struct facts *facts);
 
 #endif

@@ -75,16 +75,25 @@ static void *one_more(struct report *r, void **array, size_t *count, size_t size
 
 /* ---- Kinds of lines ------------------------------------------------------------------- */
 
-static struct py_interpreter *interpreter_of(struct report *r, uint32_t pid)
+const struct py_interpreter *pylayer_interpreter(const struct report *r, uint32_t pid)
 {
-    struct py_layer *l = &r->layer;
+    const struct py_layer *l = &r->layer;
     for (size_t i = l->interpreter_count; i-- > 0;)
         if (l->interpreters[i].pid == pid)
             return &l->interpreters[i];
+    return NULL;
+}
+
+static struct py_interpreter *interpreter_of(struct report *r, uint32_t pid)
+{
+    struct py_layer *l = &r->layer;
+    const struct py_interpreter *known = pylayer_interpreter(r, pid);
+    if (known)
+        return &l->interpreters[known - l->interpreters];
     struct py_interpreter *p = ONE_MORE(r, l->interpreters, l->interpreter_count,
                                         MAX_INTERPRETERS);
     if (p)
-        *p = (struct py_interpreter){ pid, -1, -1, "" };
+        *p = (struct py_interpreter){ pid, -1, -1, "", { 0 } };
     return p;
 }
 
@@ -103,6 +112,20 @@ static void take_rank(struct report *r, const json_t *o)
         p->rank = small_of(o, "rank");
         p->world_size = small_of(o, "world_size");
     }
+}
+
+static void take_exchange(struct report *r, const json_t *o)
+{
+    struct py_interpreter *p = interpreter_of(r, pid_of(o));
+    if (p)
+        p->exchange = (struct py_exchange){
+            .comm_ns = count_of(o, "comm_ns"),
+            .overlap_ns = count_of(o, "overlap_ns"),
+            .bytes = count_of(o, "bytes"),
+            .buckets = count_of(o, "buckets"),
+            .cap_bytes = count_of(o, "cap_bytes"),
+            .looks_for_unused = count_of(o, "unused") > 0,
+        };
 }
 
 static void take_torch(struct report *r, const json_t *o)
@@ -177,6 +200,7 @@ static const struct {
 } kinds[] = {
     { "interpreter", take_interpreter },
     { "rank", take_rank },
+    { "exchange", take_exchange },
     { "torch", take_torch },
     { "model", take_model },
     { "epoch", take_epoch },

@@ -6,6 +6,7 @@
  *
  *     {"kind":"interpreter","pid":P,"version":"3.11.2"}       each one, when it starts
  *     {"kind":"rank","pid":P,"rank":0,"world_size":2}
+ *     {"kind":"exchange","pid":P,"comm_ns":N,"overlap_ns":N,"bytes":N,"buckets":N,…}
  *     {"kind":"torch","pid":P,"version":"…","cuda":"…" or null}
  *     {"kind":"model","pid":P,"name":"Net","parameters":…,"layers":{"Linear":2}}
  *     {"kind":"epoch","pid":P,"epoch":1,"start":S,"end":S,"steps":N,"samples":N}
@@ -20,10 +21,18 @@
 
 struct report;
 
+/* What DistributedDataParallel's own timers say of one pass, on average. */
+struct py_exchange {
+    uint64_t comm_ns, overlap_ns; /* overlap: while backward still computes */
+    uint64_t bytes, buckets, cap_bytes;
+    bool looks_for_unused; /* find_unused_parameters */
+};
+
 struct py_interpreter {
     uint32_t pid;
-    int rank, world_size; /* −1: none */
-    const char *version;  /* "" unknown */
+    int rank, world_size;        /* −1: none */
+    const char *version;         /* "" unknown */
+    struct py_exchange exchange; /* comm_ns 0: none known */
 };
 
 struct py_epoch {
@@ -70,6 +79,9 @@ struct py_layer {
 
 /* Fills report->layer, and the ranks of report->processes. After pyprofile_read(). */
 int pylayer_read(struct report *report);
+/* Of one process; NULL: it has no layer. */
+const struct py_interpreter *pylayer_interpreter(const struct report *report,
+                                                 uint32_t pid);
 /* What of it belongs to one process; after the main process is chosen. */
 void pylayer_choose(struct report *report, uint32_t pid);
 

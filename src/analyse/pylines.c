@@ -9,8 +9,7 @@
 #include "analyse/report.h"
 #include "base/buf.h"
 #include "base/files.h"
-#include "trace/pystack_rows.h"
-#include "trace/tables.h"
+#include "trace/pystack_counts.h"
 
 enum { DEPTH_MOST = 512 };
 
@@ -47,6 +46,7 @@ struct code_kind {
 struct source {
     struct report *r;
     struct tablefile *file;
+    struct pystack_counts counts;
     struct code_kind *codes;
     uint32_t code_count, frame_count;
     double *by_line[PY_USES]; /* by frame */
@@ -232,7 +232,7 @@ static void choose(struct source *s, const double *ns, struct py_place *ret_plac
     ret_place->ns = ns[best];
 }
 
-/* ---- The function that logs -------------------------------------------------------------- */
+/* ---- The function that does it -------------------------------------------------------------- */
 
 static bool is_on_stack(const struct source *s, uint32_t node, uint32_t code)
 {
@@ -248,21 +248,23 @@ static bool is_on_stack(const struct source *s, uint32_t node, uint32_t code)
     return false;
 }
 
-/* What is computed only to be logged is in the same function, mostly. */
-static void sum_log_function(struct source *s)
+/* All of the function that has most of a use. What is computed only to be logged is in the
+ * same function, mostly, and so is what makes a checkpoint's file the current one. */
+static double sum_function(const struct source *s, enum py_use use)
 {
     const struct py_profile *p = &s->r->python;
-    const uint32_t count = tablefile_count(s->file, PYSTACKS_COUNTS);
     struct pystack_count_row row;
     struct pystack_frame_row f;
     uint32_t best;
-    if (!largest(s, s->by_line[PY_LOGGING], &best, &f))
-        return;
-    for (uint32_t i = 0; i < count; i++)
-        if (tablefile_get(s->file, PYSTACKS_COUNTS, i, &row, sizeof row) &&
-            row.task < p->thread_count && p->threads[row.task].pid == p->main_pid &&
+    double ns = 0;
+    if (!largest(s, s->by_line[use], &best, &f))
+        return 0;
+    for (uint32_t i = 0; i < s->counts.count; i++)
+        if (pystack_counts_get(&s->counts, i, &row) && row.task < p->thread_count &&
+            p->threads[row.task].pid == p->main_pid &&
             p->threads[row.task].tid == p->main_pid && is_on_stack(s, row.node, f.code))
-            s->out->log_function_ns += (double)row.wall_ns;
+            ns += (double)row.wall_ns;
+    return ns;
 }
 
 static int prepare(struct source *s)
@@ -291,14 +293,14 @@ static int prepare(struct source *s)
 
 static void sum_up(struct source *s)
 {
-    const uint32_t count = tablefile_count(s->file, PYSTACKS_COUNTS);
     struct pystack_count_row row;
-    for (uint32_t i = 0; i < count; i++)
-        if (tablefile_get(s->file, PYSTACKS_COUNTS, i, &row, sizeof row))
+    for (uint32_t i = 0; i < s->counts.count; i++)
+        if (pystack_counts_get(&s->counts, i, &row))
             count_row(s, &row);
     for (unsigned u = 0; u < PY_USES; u++)
         choose(s, s->by_line[u], &s->out->top[u]);
-    sum_log_function(s);
+    s->out->log_function_ns = sum_function(s, PY_LOGGING);
+    s->out->save_function_ns = sum_function(s, PY_CHECKPOINT);
     choose(s, s->worker, &s->out->worker);
     choose(s, s->thread, &s->out->thread);
     s->out->present = s->out->main_ns > 0;
@@ -314,13 +316,16 @@ int pylines_read(struct report *r, struct py_lines *ret_lines)
     int rc = open_file(r->run->dir, &s.file);
     if (rc < 0)
         return rc == -ENOMEM ? rc : 0;
-    rc = prepare(&s);
+    rc = pystack_counts_init(&s.counts, s.file);
+    if (rc == 0)
+        rc = prepare(&s);
     if (rc == 0) {
         sum_up(&s);
         *ret_lines = lines;
     }
     free(s.by_line[0]);
     free(s.codes);
+    pystack_counts_release(&s.counts);
     tablefile_free(s.file);
     return rc;
 }

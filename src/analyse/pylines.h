@@ -39,7 +39,8 @@ struct py_lines {
     double main_ns;          /* the main thread's wall time */
     double used_ns[PY_USES]; /* of it */
     double import_cpu_ns;    /* CPU time of its imports */
-    double log_function_ns;  /* all of the function that logs most, itself and below */
+    double log_function_ns; /* all of the function that logs most, itself and below … */
+    double save_function_ns;      /* … and of the one that writes checkpoints */
     struct py_place top[PY_USES]; /* main thread */
     struct py_place worker;       /* of other processes, by CPU time, while loading */
     struct py_place thread; /* of other threads of the main process, by CPU time */

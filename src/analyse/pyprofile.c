@@ -2,12 +2,13 @@
 #include "analyse/pyprofile.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/report.h"
 #include "base/buf.h"
-#include "trace/pystack_rows.h"
+#include "trace/pystack_counts.h"
 #include "trace/tablefiles.h"
 
 enum { DEPTH_MOST = 512 };
@@ -23,6 +24,7 @@ struct sums {
 struct source {
     struct report *r;
     struct tablefile *file;
+    struct pystack_counts counts;
     struct sums sums;
 };
 
@@ -118,10 +120,9 @@ static void count_path(struct source *s, uint32_t node, const struct py_time *ti
 static void count_all(struct source *s)
 {
     struct py_profile *p = &s->r->python;
-    const uint32_t count = tablefile_count(s->file, PYSTACKS_COUNTS);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < s->counts.count; i++) {
         struct pystack_count_row row;
-        if (!tablefile_get(s->file, PYSTACKS_COUNTS, i, &row, sizeof row))
+        if (!pystack_counts_get(&s->counts, i, &row))
             continue;
         const struct py_time time = { .cpu_ns = (double)row.cpu_ns,
                                       .wall_ns = is_main(p, row.task)
@@ -131,6 +132,11 @@ static void count_all(struct source *s)
         p->wall_ns += time.wall_ns;
         count_path(s, row.node, &time, i + 1);
     }
+    /* Threads that ran and were never found running have no rows. */
+    double used = 0;
+    for (size_t i = 0; i < p->thread_count; i++)
+        used += p->threads[i].cpu_ns;
+    p->cpu_ns = fmax(p->cpu_ns, used);
 }
 
 /* ---- Lists -------------------------------------------------------------------------- */
@@ -289,7 +295,10 @@ int pyprofile_read(struct report *r)
     if (rc < 0)
         return rc == -ENOMEM ? rc : 0;
     read_info(&s);
-    rc = sum_up(&s);
+    rc = pystack_counts_init(&s.counts, s.file);
+    if (rc == 0)
+        rc = sum_up(&s);
+    pystack_counts_release(&s.counts);
     tablefile_free(s.file);
     return rc;
 }

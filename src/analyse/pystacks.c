@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "trace/pystack_rows.h"
+#include "trace/pystack_counts.h"
 #include "trace/tablefiles.h"
 
 static bool place_of(const struct tablefile *f, uint32_t frame,
@@ -63,12 +63,14 @@ int pystacks_walk(const char *dir, int (*each)(void *arg, const struct pystack *
     int rc = tablefiles_newest(dir, PYSTACKS_KIND, NULL, &f);
     if (rc < 0)
         return rc;
-    const uint32_t count = tablefile_count(f, PYSTACKS_COUNTS);
-    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+    struct pystack_counts counts = { 0 };
+    rc = pystack_counts_init(&counts, f);
+    for (uint32_t i = 0; rc == 0 && i < counts.count; i++) {
         struct pystack_count_row row;
-        if (tablefile_get(f, PYSTACKS_COUNTS, i, &row, sizeof row))
+        if (pystack_counts_get(&counts, i, &row))
             rc = visit(f, &row, each, arg);
     }
+    pystack_counts_release(&counts);
     tablefile_free(f);
     return rc;
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/whatif.h"
+
 /* Every family there is. */
 static const struct rule *const families[] = { rules_input, rules_files,  rules_workers,
                                                rules_host,  rules_memory, rules_step,
@@ -180,9 +182,9 @@ static struct gain bounded(struct gain g)
         return g;
     if (least > g.low && least < g.mid)
         g.low = least;
-    /* Run to run a step moves by some percent, whatever was cured. */
-    g.low = fmin(g.low, fmax(1 - 1.08 * stays, 0));
-    g.high = fmax(g.high, 1 - 0.92 * stays);
+    const double unsure = forecast_unsure(g.mid);
+    g.low = fmin(g.low, fmax(1 - unsure * stays, 0));
+    g.high = fmax(g.high, 1 - stays / unsure);
     /* Cures of 24 programs that no formula was made with left up to so much less than was
      * predicted (all but one): the more goes, the less is known of what stays. */
     g.high = fmax(g.high, 1 - stays * (1 - 0.45 * sqrt(fmax(g.mid, 0))));

@@ -259,7 +259,8 @@ const struct rule rules_memory[] = {
       .shows = { FACT_LEAK_MB, FACT_LEAK_KB_PER_STEP, FACT_GROWTH_MB_PER_MIN,
                  FACT_GROWTH_LATE, FACT_LIVE_MB, FACT_LIVE_PEAK_MB, FACT_RSS_MB,
                  FACT_MEMORY_LIMIT_MB },
-      .yields_to = { "worker_memory_growth", "fd_leak" } },
+      /* What was compiled is kept: the growth goes with the compiling. */
+      .yields_to = { "worker_memory_growth", "fd_leak", "recompilation" } },
     { "memory_pressure", "MEMORY NEARLY FULL", RULES_MEMORY, true,
       .judge = judge_pressure, .needs = { FACT_MEMORY_SHARE },
       .shows = { FACT_RSS_MB, FACT_MEMORY_LIMIT_MB, FACT_MEMORY_PRESSURE,

@@ -193,7 +193,11 @@ static bool judge_compile(const struct rule_case *c, struct draft *d)
     if (!(share >= c->t->compile))
         return false;
     d->stake = share;
-    d->gain = (struct gain){ 0.5 * share, 0.8 * share, share };
+    /* What is new runs slowly the first time, and is made by code around the compiler: with
+     * neither, backward and the optimizer are what is left for sure. */
+    const double rest = FACT_OF(c, BACKWARD_SHARE) + FACT_OF(c, OPTIMIZER_SHARE);
+    d->gain = (struct gain){ 0.5 * share, share,
+                             isnan(rest) ? share : fmax(share, fmin(1 - rest, 0.98)) };
     buf_printf(&d->text, "%.0f %% of the time is spent compiling, after warm-up too.",
                100 * share);
     d->place = PLACE_OF(c, HOT);

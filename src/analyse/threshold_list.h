@@ -124,3 +124,5 @@ THRESHOLD(straggler_same, 0.60, NAN, "share",
           "of the steps in which it is the same one")
 THRESHOLD(imbalance, 0.10, NAN, "share", "of a step lost to uneven work")
 THRESHOLD(communication, 0.20, NAN, "share", "of a step in communication")
+THRESHOLD(many_collectives, 4, NAN, "1", "calls a step, which one could be instead, …")
+THRESHOLD(short_collective_ms, 2, NAN, "ms", "… when each is no longer")

@@ -338,6 +338,11 @@ static double corrected(const struct pipeline *p, const struct settings *s,
     return ns * correction(p, &costs, ret_forecast->limit);
 }
 
+double forecast_unsure(double gain)
+{
+    return 1.08 + 0.27 * sqrt(fmin(fmax(gain, 0), 1));
+}
+
 /* Run to run it moves by some percent, on a machine with others by more (they may be gone
  * by then, and nobody waits for a core any longer), and every doubling of the workers is a step further from what was measured. */
 static void widen(const struct pipeline *p, const struct settings *s,
@@ -347,9 +352,10 @@ static void widen(const struct pipeline *p, const struct settings *s,
     const double others = p->cores > 0
                               ? fmin(known_or(p->foreign_cores, 0) / p->cores, 1)
                               : 0;
-    f->low_ns = fmin(f->low_ns, 0.92 * f->step_ns) *
+    const double unsure = forecast_unsure(1 - f->step_ns / p->step_ns);
+    f->low_ns = fmin(f->low_ns, f->step_ns / unsure) *
                 (0.95 - 0.02 * fmin(steps, 5) - 0.4 * others);
-    f->high_ns = fmax(f->high_ns, 1.08 * f->step_ns) *
+    f->high_ns = fmax(f->high_ns, unsure * f->step_ns) *
                  (1.05 + 0.03 * steps + 0.2 * others);
 }
 
@@ -407,10 +413,10 @@ const char *forecast_limit_name(enum forecast_limit limit)
 /* Times more seldom, or as large: 1 and more. */
 static bool set_times(struct settings *s, const char *key, double times)
 {
-    double *const fields[] = { &s->evaluation, &s->checkpoint, &s->logging,
-                               &s->gc,         &s->batch,      &s->optimizer };
-    static const char *const names[] = { "evaluation", "checkpoint", "logging",
-                                         "gc",         "batch",      "optimizer" };
+    double *const fields[] = { &s->evaluation, &s->checkpoint, &s->logging, &s->gc,
+                               &s->batch,      &s->optimizer,  &s->exchange };
+    static const char *const names[] = { "evaluation", "checkpoint", "logging", "gc",
+                                         "batch",      "optimizer",  "exchange" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(key, names[i]) == 0 && times >= 1 && times <= 1e6) {
             *fields[i] = times;
@@ -466,7 +472,7 @@ int whatif_parse(const char *text, struct settings *settings,
                 ret_error, WHATIF_ERROR_LEN,
                 "'%.*s' is not workers=N, prefetch=N, threads=N, transform=TIMES, "
                 "collate=TIMES, data=free, or evaluation, checkpoint, "
-                "logging, gc, optimizer, batch=TIMES (1 or more)",
+                "logging, gc, exchange, optimizer, batch=TIMES (1 or more)",
                 (int)(len < 40 ? len : 40), p);
             return -EINVAL;
         }

@@ -59,7 +59,7 @@ struct settings {
     bool even;              /* every batch takes as long as the mean one */
     double compute_less_ns; /* of the main thread's own work that goes */
     /* Of the loop around it (habits.h): so many times more seldom; 0: as it is. */
-    double evaluation, checkpoint, logging, gc;
+    double evaluation, checkpoint, logging, gc, exchange;
     double optimizer; /* its step takes so many times less; 0: as it is */
     double batch;     /* so many times as large; 0: as it is */
     bool loader;      /* a setting of the loader was named */
@@ -93,11 +93,19 @@ double whatif_copy_ns(double mb);
  * after the last. */
 double whatif_cold_ns(double compute_ns, double idle_ns);
 
+/* How many times as long, or as short, as predicted a step may well turn out to be when
+ * `gain` of it is predicted to go. Chosen, not fitted: half of the cures of six exams
+ * (docs/guide-diagnosis.md) were off by more than 10 to 21 %, those that take most of the
+ * step away by more than others; of errors with such a median that are spread evenly in
+ * their logarithm, nine of ten are within a third. */
+double forecast_unsure(double gain);
+
 const char *forecast_limit_name(enum forecast_limit limit);
 
 /* "workers=4,prefetch=2,transform=3" or "data=free", "evaluation=10,checkpoint=5",
- * "logging=50", "gc=100", "batch=8", "collate=10", "optimizer=4", "threads=1", blanks or commas
- * between; what is not named stays as it is. −EINVAL: ret_error says what is wrong. */
+ * "logging=50", "gc=100", "exchange=8", "batch=8", "collate=10", "optimizer=4", "threads=1",
+ * blanks or commas between; what is not named stays as it is. −EINVAL: ret_error says what
+ * is wrong. */
 enum { WHATIF_ERROR_LEN = 256 };
 int whatif_parse(const char *text, struct settings *settings,
                  char ret_error[WHATIF_ERROR_LEN]);

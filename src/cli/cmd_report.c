@@ -49,8 +49,9 @@ static const struct option options[] = {
     { "what-if", 0, OPTION_TEXTS, FIELD(what_if), .value = "SETTINGS",
       .help = "predict the time with other settings of the loader: workers=N, "
               "prefetch=N, transform=TIMES, collate=TIMES (as fast), data=free; with "
-              "evaluation=TIMES, checkpoint=TIMES, logging=TIMES, gc=TIMES (so many "
-              "times more seldom), optimizer=TIMES (its step as fast), batch=TIMES "
+              "evaluation=TIMES, checkpoint=TIMES, logging=TIMES, gc=TIMES, "
+              "exchange=TIMES (so many times more seldom), optimizer=TIMES (its step "
+              "as fast), batch=TIMES "
               "(as large); threads=N (of each process); commas between" },
     { "fail-on", 0, OPTION_CHOICE, FIELD(fail_on), .value = "SEVERITY",
       .help = "exit 1 with a finding of at least low, medium, high or critical",

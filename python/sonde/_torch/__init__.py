@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _layer
 
-_PARTS = ("phases", "ranges", "steps", "loader", "cuda")
+_PARTS = ("phases", "ranges", "steps", "loader", "cuda", "ranks")
 
 
 def install(torch: Any) -> None:

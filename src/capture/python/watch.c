@@ -198,6 +198,8 @@ static void add(uint64_t *sum, uint64_t ns)
 static uint64_t cpu_of_look(struct thread *t, uint64_t wall)
 {
     t->found_ns += wall;
+    if (!t->row->cpu_ns)
+        return wall; /* a kernel without accounts */
     const double part = (double)(t->row->cpu_ns + PRIOR_NS) /
                         (double)(t->found_ns + PRIOR_NS);
     return (uint64_t)((double)wall * part);

@@ -8,8 +8,7 @@
 
 #include "base/files.h"
 #include "present/html/flame.h"
-#include "trace/pystack_rows.h"
-#include "trace/tables.h"
+#include "trace/pystack_counts.h"
 
 enum { DEPTH_MOST = 512 };
 
@@ -87,16 +86,21 @@ static void add_path(struct python *p, struct calltree *tree,
 
 static void add_counts(struct python *p)
 {
-    const uint32_t count = tablefile_count(p->file, PYSTACKS_COUNTS);
-    for (uint32_t i = 0; i < count; i++) {
+    struct pystack_counts counts;
+    if (pystack_counts_init(&counts, p->file) < 0) {
+        p->cpu.error = -ENOMEM;
+        return;
+    }
+    for (uint32_t i = 0; i < counts.count; i++) {
         struct pystack_count_row row;
         uint32_t sites[DEPTH_MOST];
-        if (!tablefile_get(p->file, PYSTACKS_COUNTS, i, &row, sizeof(row)))
+        if (!pystack_counts_get(&counts, i, &row))
             continue;
         const unsigned depth = chain_of(p, row.node, sites);
         add_path(p, &p->cpu, &row, sites, depth, row.cpu_ns);
         add_path(p, &p->wall, &row, sites, depth, row.wall_ns);
     }
+    pystack_counts_release(&counts);
 }
 
 int flame_python(struct json_writer *w, const struct report *report,

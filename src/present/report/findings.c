@@ -407,6 +407,7 @@ static void put_forecast(struct json_writer *w, const struct report_forecast *f)
     put_times(w, "checkpoint", f->settings.checkpoint);
     put_times(w, "logging", f->settings.logging);
     put_times(w, "gc", f->settings.gc);
+    put_times(w, "exchange", f->settings.exchange);
     put_times(w, "optimizer", f->settings.optimizer);
     put_times(w, "batch", f->settings.batch);
     json_key(w, "data_free");

@@ -349,6 +349,18 @@ static void a_cache_is_told_from_a_leak_by_few_points_too(void **state)
     assert_near(g.late, 1, 1e-9);
 }
 
+/* The odd point of each quarter is its median: 380 MiB in the first half, 190 in the other. */
+static void four_odd_points_do_not_stop_a_leak(void **state)
+{
+    (void)state;
+    const double leaks[] = { 500,  560,  700,  800,  940,  1000,
+                             1100, 1250, 1300, 1400, 1440, 1600 };
+    assert_near(growth_of(leaks, 12).late, 1, 0.15);
+    const double fills[] = { 500,  760,  900,  1000, 1140, 1200,
+                             1210, 1222, 1226, 1229, 1241, 1240 };
+    assert_true(growth_of(fills, 12).late < 0.2);
+}
+
 /* The first steps took five of seven seconds. */
 static void slow_first_steps_are_looked_at_where_few_others_are(void **state)
 {
@@ -491,6 +503,7 @@ int main(void)
         cmocka_unit_test(who_calls_a_kernel_computes_nothing),
         cmocka_unit_test(a_few_points_in_a_row_are_growth),
         cmocka_unit_test(a_cache_is_told_from_a_leak_by_few_points_too),
+        cmocka_unit_test(four_odd_points_do_not_stop_a_leak),
         cmocka_unit_test(a_program_that_others_slow_down_leaks_as_before),
         cmocka_unit_test(slow_first_steps_are_looked_at_where_few_others_are),
         cmocka_unit_test(what_imports_allocate_is_no_steps),

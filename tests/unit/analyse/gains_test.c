@@ -59,7 +59,8 @@ static void a_transform_leaves_a_few_calls_for_each_sample(void **state)
     /* It stays a third of what it was at worst, and nothing of it at best. */
     assert_true((1 - f.v[FACT_TRANSFORM_GAIN_LOW]) * 25e6 >= 13e6);
     assert_true((1 - f.v[FACT_TRANSFORM_GAIN_HIGH]) * 25e6 <= 7e6);
-    assert_true((1 - f.v[FACT_TRANSFORM_GAIN_HIGH]) * 25e6 > 5e6);
+    /* Computing itself may be faster then, but not by much. */
+    assert_true((1 - f.v[FACT_TRANSFORM_GAIN_HIGH]) * 25e6 > 4.5e6);
 }
 
 static void collating_becomes_one_copy(void **state)

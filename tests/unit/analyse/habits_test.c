@@ -20,6 +20,7 @@ static const struct habits loop = {
     .log_ns = 0.4e9,
     .gc_ns = 0.5e9,
     .optimizer_ns = 0.4e9,
+    .exchange_ns = 0.5e9,
     .fixed = 0.75,
     .fixed_low = 0.5,
     .fixed_high = 0.9,
@@ -68,6 +69,8 @@ static void what_is_done_more_seldom_leaves_its_part(void **state)
     assert_near(f.step_ns, 10e6 - 0.98 * (4e6 + warmer), 1);
     f = ask(&loop, (struct settings){ .gc = 100 });
     assert_near(f.loop_ns, 4e9 - 0.99 * 0.5e9, 1);
+    f = ask(&loop, (struct settings){ .exchange = 8 });
+    assert_near(f.step_ns, 10e6 - 0.875 * (5e6 + whatif_cold_ns(5e6, 5e6)), 1);
 }
 
 /* A quarter of 4 ms is left, and the next step begins with warmer caches. */
@@ -161,6 +164,8 @@ static void what_was_not_recorded_is_not_predicted(void **state)
     refused(&h, (struct settings){ .gc = 2 }, "garbage collector");
     h.optimizer_ns = NAN;
     refused(&h, (struct settings){ .optimizer = 2 }, "optimizer");
+    h.exchange_ns = NAN;
+    refused(&h, (struct settings){ .exchange = 2 }, "other ranks");
     h.fixed = NAN;
     refused(&h, (struct settings){ .batch = 2 }, "native stacks");
     h = loop;

@@ -17,6 +17,13 @@ static struct tables tables;
 
 enum { MAIN = 70 };
 
+struct place {
+    const char *function, *file;
+    uint32_t line;
+};
+static struct place codes[100]; /* by their numbers */
+static uint32_t code_count;
+
 static void *append(unsigned table, uint32_t *ret_index)
 {
     void *row = tables_append(&tables, table, ret_index);
@@ -36,6 +43,7 @@ static int set_up(void **state)
         { "counts", sizeof(struct pystack_count_row), 100 },
     };
     uint32_t index;
+    code_count = 0;
     run = (struct run){ .clock = { .count = 1, .ns_per_tick = 1 } };
     report = (struct report){ .run = &run,
                               .python = { .present = true, .main_pid = MAIN } };
@@ -57,19 +65,21 @@ static int tear_down(void **state)
     return file_remove_tree(root);
 }
 
-struct place {
-    const char *function, *file;
-    uint32_t line;
-};
-
+/* A function is the same one on every stack. */
 static uint32_t add_code(const struct place *p)
 {
     uint32_t index;
+    for (index = 0; index < code_count; index++)
+        if (strcmp(codes[index].function, p->function) == 0 &&
+            strcmp(codes[index].file, p->file) == 0)
+            return index;
     struct pystack_code_row *code = append(PYSTACKS_CODES, &index);
     code->name = tables_text(&tables, p->function, strlen(p->function));
     code->file = tables_text(&tables, p->file, strlen(p->file));
     code->first_line = p->line / 100 * 100; /* functions begin at full hundreds */
     code->key = 1;
+    assert_int_equal(index, code_count);
+    codes[code_count++] = *p;
     return index;
 }
 

@@ -1,6 +1,8 @@
 /* pylines_test.c: what the time of made-up stacks was spent on. */
 #include "unit.h"
 
+#include <math.h>
+
 #include "analyse/fact_parts.h"
 #include "analyse/pylines.h"
 #include "made_pystacks.h"
@@ -8,6 +10,8 @@
 #define OWN    "/home/u/train.py"
 #define LOCKS  "/usr/lib/python3.11/multiprocessing/synchronize.py"
 #define QUEUES "/usr/lib/python3.11/multiprocessing/queues.py"
+#define JIT    "/usr/lib/python3/dist-packages/torch/jit/_script.py"
+#define SERIAL "/usr/lib/python3/dist-packages/torch/serialization.py"
 #define LOADER "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py"
 
 /* The main thread alone was looked at. */
@@ -83,6 +87,64 @@ static void the_share_is_of_the_loop(void **state)
     assert_false(fact_known(&f, FACT_LOCK_SHARE));
 }
 
+/* What steps take without a checkpoint is not known where every one has one. */
+static double beside_checkpoints(double known)
+{
+    struct facts f;
+    (void)read_lines();
+    facts_init(&f);
+    f.v[FACT_CHECKPOINT_BESIDE] = known;
+    facts_of_python(&report, &f);
+    return f.v[FACT_CHECKPOINT_BESIDE];
+}
+
+static void what_the_function_that_saves_does_besides_goes_with_it(void **state)
+{
+    (void)state;
+    STACK(300, 300, { "main", OWN, 110 }, { "keep", OWN, 210 },
+          { "save", SERIAL, 400 });
+    STACK(200, 0, { "main", OWN, 110 }, { "keep", OWN, 220 });
+    STACK(500, 500, { "main", OWN, 120 });
+    assert_near(beside_checkpoints(NAN), 0.2, 1e-9);
+}
+
+static void what_was_measured_of_the_steps_wins(void **state)
+{
+    (void)state;
+    STACK(300, 300, { "main", OWN, 110 }, { "keep", OWN, 210 },
+          { "save", SERIAL, 400 });
+    STACK(200, 0, { "main", OWN, 110 }, { "keep", OWN, 220 });
+    assert_near(beside_checkpoints(0.05), 0.05, 1e-9);
+}
+
+static void a_loop_that_also_saves_stays(void **state)
+{
+    (void)state;
+    STACK(200, 200, { "main", OWN, 110 }, { "save", SERIAL, 400 });
+    STACK(800, 800, { "main", OWN, 120 });
+    assert_true(isnan(beside_checkpoints(NAN)));
+}
+
+/* Eleven seconds of imports, one more before the first step, five of steps. */
+static void long_imports_hide_no_compiling(void **state)
+{
+    (void)state;
+    struct facts f;
+    STACK(11000, 11000, { "main", OWN, 1 },
+          { "load", "<frozen importlib._bootstrap>", 5 });
+    STACK(4000, 4000, { "main", OWN, 120 }, { "script", JIT, 300 });
+    STACK(2000, 2000, { "main", OWN, 130 });
+    (void)read_lines();
+    report.account = (struct step_account){
+        .known = true, .steps = 50, .startup_ns = 12e9, .wall_ns = 17e9
+    };
+    report.python.threads[0].wall_ns = 17e9;
+    facts_init(&f);
+    facts_of_python(&report, &f);
+    assert_near(f.v[FACT_COMPILE_SHARE], 3.0 / 5, 1e-9);
+    report.python.threads[0].wall_ns = 1e9;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +156,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_data_set_locks_is_loading, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_share_is_of_the_loop, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_the_function_that_saves_does_besides_goes_with_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_measured_of_the_steps_wins, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_loop_that_also_saves_stays, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(long_imports_hide_no_compiling, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -223,6 +223,21 @@ static void the_sooner_the_limit_the_worse_the_leak(void **state)
     trial_release(&c);
 }
 
+/* Each compiled graph is kept: without compiling again nothing grows. */
+static void what_compiling_leaves_behind_is_no_leak_of_its_own(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_GROWTH_MB, 300 }, { FACT_RSS_MB, 500 },
+                           { FACT_GROWTH_LATE, 1 }, { FACT_GROWTH_MB_PER_MIN, 1600 },
+                           { FACT_MEMORY_LIMIT_MB, 24000 });
+    assert_int_equal(judged(&c, "memory_leak")->because_count, 0);
+    c.f.v[FACT_COMPILE_SHARE] = 0.5;
+    const struct finding *n = judged(&c, "memory_leak");
+    assert_int_equal(n->because_count, 1);
+    assert_string_equal(n->because[0], "recompilation");
+    trial_release(&c);
+}
+
 static void sixteen_gigabytes_are_the_documents_limit(void **state)
 {
     (void)state;
@@ -267,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_cache_that_has_filled_is_no_leak),
         cmocka_unit_test(growth_without_live_blocks_is_called_fragmentation),
         cmocka_unit_test(the_sooner_the_limit_the_worse_the_leak),
+        cmocka_unit_test(what_compiling_leaves_behind_is_no_leak_of_its_own),
         cmocka_unit_test(sixteen_gigabytes_are_the_documents_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

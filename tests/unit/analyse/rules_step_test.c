@@ -100,6 +100,15 @@ static const struct rule_row rows[] = {
       0.20,
       0.19 },
     { "communication_bound", { { FACT_COMMUNICATION_SHARE, 0.5 } }, FACT_RANKS, 2, 1 },
+    { "communication_bound",
+      { { FACT_RANKS, 2 },
+        { FACT_COMMUNICATION_SHARE, 0.05 },
+        { FACT_EXCHANGE_HIDDEN, 0.3 },
+        { FACT_EXCHANGE_MB, 16 },
+        { FACT_EXCHANGE_BUCKETS, 2 } },
+      FACT_EXCHANGE_SHARE,
+      0.15,
+      0.149 },
 };
 
 static void each_fires_at_its_limit_and_not_below(void **state)
@@ -135,6 +144,61 @@ static void every_rule_of_the_design_is_there_and_no_other(void **state)
         for (size_t k = 0; k < RULE_YIELDS && rule_at(i)->yields_to[k]; k++)
             if (!rule_by_id(rule_at(i)->yields_to[k]))
                 fail_msg("%s yields to %s", rule_at(i)->id, rule_at(i)->yields_to[k]);
+}
+
+/* Many short messages want to be one; long ones, and few, want to be overlapped. */
+static void advice_follows_the_number_of_messages(void **state)
+{
+    (void)state;
+    static const struct {
+        double calls, step_ms;
+        const char *advice, *text;
+    } cases[] = { { 64, 128, "one flat tensor", "in 64 calls of 1.00 ms" },
+                  { 64, 258, "bucket_cap_mb", "exchanges data with other ranks." },
+                  { 3.9, 10, "bucket_cap_mb", "exchanges data with other ranks." } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct rule_row row = { "communication_bound",
+                                      { { FACT_RANKS, 2 },
+                                        { FACT_STEP_MEAN_MS, cases[i].step_ms },
+                                        { FACT_COLLECTIVES, cases[i].calls } },
+                                      FACT_COMMUNICATION_SHARE,
+                                      0.5,
+                                      0 };
+        struct arena arena = ARENA_INIT;
+        struct thresholds t;
+        struct facts f;
+        thresholds_init(&t);
+        row_facts(&row, row.fires, &f);
+        const struct finding *found = judge_facts(&f, &t, row.id, &arena);
+        assert_non_null(found);
+        assert_non_null(strstr(found->recommendation, cases[i].advice));
+        assert_non_null(strstr(found->description, cases[i].text));
+        if (i == 0) /* one message of 64 is left of half the step */
+            assert_near(found->gain.mid, 0.5 * 63 / 64, 1e-9);
+        arena_release(&arena);
+    }
+}
+
+/* At best backward and the optimizer are left: what is new runs slowly the first time. */
+static void without_compiling_the_rest_may_be_faster_too(void **state)
+{
+    (void)state;
+    const struct rule_row row = { "recompilation",
+                                  { { FACT_BACKWARD_SHARE, 0.05 },
+                                    { FACT_OPTIMIZER_SHARE, 0.05 } },
+                                  FACT_COMPILE_SHARE,
+                                  0.5,
+                                  0 };
+    struct arena arena = ARENA_INIT;
+    struct thresholds t;
+    struct facts f;
+    thresholds_init(&t);
+    row_facts(&row, row.fires, &f);
+    const struct finding *found = judge_facts(&f, &t, row.id, &arena);
+    assert_non_null(found);
+    assert_near(found->gain.mid, 0.5, 1e-9);
+    assert_near(found->gain.high, 0.9, 1e-9);
+    arena_release(&arena);
 }
 
 static void nothing_known_means_nothing_found(void **state)
@@ -355,6 +419,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fires_at_its_limit_and_not_below),
         cmocka_unit_test(every_rule_of_the_design_is_there_and_no_other),
+        cmocka_unit_test(advice_follows_the_number_of_messages),
+        cmocka_unit_test(without_compiling_the_rest_may_be_faster_too),
         cmocka_unit_test(nothing_known_means_nothing_found),
         cmocka_unit_test(one_fact_alone_breaks_nothing),
         cmocka_unit_test(a_healthy_run_gets_no_finding),

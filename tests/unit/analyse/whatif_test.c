@@ -149,6 +149,23 @@ static void the_run_itself_comes_out_as_it_was(void **state)
     assert_near(whatif_predict(&p, &now).step_ns, 11.3e6, 1e3);
 }
 
+/* What changes little is known well; what takes most of a step away is not. */
+static void the_more_goes_the_less_sure_it_is(void **state)
+{
+    (void)state;
+    const struct settings now = whatif_now(&waiting);
+    const struct settings eight = { .workers = 8, .prefetch = 2, .transform_speed = 1 };
+    const struct forecast same = whatif_predict(&waiting, &now);
+    const struct forecast less = whatif_predict(&waiting, &eight);
+    assert_true(same.high_ns / same.low_ns < 1.4);
+    assert_true(less.step_ns < 0.2 * waiting.step_ns);
+    assert_true(less.high_ns >= 1.3 * less.step_ns);
+    assert_true(less.low_ns <= less.step_ns / 1.3);
+    assert_near(forecast_unsure(0), 1.08, 1e-9);
+    assert_near(forecast_unsure(-3), 1.08, 1e-9);
+    assert_near(forecast_unsure(1), 1.35, 1e-9);
+}
+
 static void data_for_free_leaves_the_computing(void **state)
 {
     (void)state;
@@ -461,6 +478,7 @@ int main(void)
         cmocka_unit_test(two_workers_on_two_cores_share_them),
         cmocka_unit_test(two_workers_have_cores_of_their_own_unless_threads_spin),
         cmocka_unit_test(the_run_itself_comes_out_as_it_was),
+        cmocka_unit_test(the_more_goes_the_less_sure_it_is),
         cmocka_unit_test(data_for_free_leaves_the_computing),
         cmocka_unit_test(one_worker_hides_what_the_step_covers),
         cmocka_unit_test(computing_on_all_cores_leaves_none_for_workers),
