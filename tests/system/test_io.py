@@ -208,7 +208,9 @@ def test_warm_files_are_said_to_be_warm(known):
 
 def test_the_text_report_names_the_files(known):
     text = sonde("report", known[0].directory).stdout
-    assert "I/O" in text and "input.threads" in text
+    assert "I/O" in text
+    # On one screen files give way to findings: a busy machine is one.
+    assert "input.threads" in sonde("report", known[0].directory, "--full").stdout
     assert "41 descriptors were open at the end" in text
     assert "of the kernel's count seen" in text
 
