@@ -1,7 +1,10 @@
 # serial: yes
 """Python stacks read from outside: the right lines, the right time, nothing disturbed."""
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from pythons import interpreters
@@ -9,6 +12,7 @@ from sonde_test import SOURCE, run, sonde
 
 PROGRAM = SOURCE / "tests/system/progs/py_known_times.py"
 BURSTS = SOURCE / "tests/system/progs/py_bursts.py"
+ASKS = SOURCE / "tests/system/progs/py_asks_clock.py"
 
 
 def lines_of(word):
@@ -69,6 +73,25 @@ def test_who_sleeps_between_bursts_has_not_burnt_what_came_before(tmp_path, mino
     assert short / (short + long) == pytest.approx(11 / 37, abs=0.09)
     assert rest <= 0.04 * (short + long)
     assert short + long + rest == pytest.approx(answer["python"]["cpu_s"], rel=0.15)
+
+
+@pytest.mark.parametrize("minor", [11] if 11 in interpreters() else [])
+def test_who_waits_for_a_core_does_not_run(tmp_path, minor):
+    """Four others want each core. The program loses its own where it asks for the time, a
+    hundredth of its work, and is found there by most looks."""
+    others = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(4 * len(os.sched_getaffinity(0)))
+    ]
+    try:
+        answer = run(tmp_path / "r", interpreters()[minor], ASKS, 2).report()
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+    took = {f["name"]: f["total_s"] for f in answer["functions"]}
+    # About 150 looks find it with a core.
+    assert took["work"] >= 0.75 * (took["work"] + took.get("ask", 0)), took
 
 
 @pytest.mark.parametrize("minor", list(interpreters())[-1:])

@@ -3,9 +3,13 @@
  * Reading is done in two calls for all threads together: the thread states (with the list
  * they form, the lock and the collector's flag), then for each thread the pointer to its
  * frame, the chunk of memory that holds its frames, and the pointer once more: the kernel
- * copies in that order, so that a stack is seldom gone when it is copied. Frames that live elsewhere (generators, an older chunk, Python before 3.11) cost
- * calls of their own; before 3.11 the frames of the last sample are asked for in one call,
- * because most of a stack stays where it is.
+ * copies in that order, so that a stack is seldom gone when it is copied. In 3.11 and 3.12
+ * the pointer is in a record on the C stack, a new one for each call of Python from C; the
+ * state tells which, and is asked again last: who called us through C meanwhile would be
+ * found in its caller, and look as if it had never been called. Frames that live elsewhere
+ * (generators, an older chunk, Python before 3.11) cost calls of their own; before 3.11 the
+ * frames of the last sample are asked for in one call, because most of a stack stays where
+ * it is.
  */
 #include "capture/python/python.h"
 
@@ -27,7 +31,7 @@ enum {
     FRAME_MAX = 256,
     CHUNK_MAX = 32768,
     FAR_FRAMES = 48, /* frames fetched one by one in a sample of a thread */
-    PER_CALL = 20,   /* threads whose frames are fetched in one call */
+    PER_CALL = 16,   /* threads whose frames are fetched in one call */
 };
 
 struct thread {
@@ -38,6 +42,7 @@ struct thread {
     uint8_t state[STATE_MAX];
     /* One sample: */
     uint64_t frame, frame_after; /* current, before and after the chunk was copied */
+    uint64_t record_after; /* what the state says of where `frame` is, afterwards */
     uint64_t chunk, chunk_len;
     uint8_t *bytes; /* of the chunk */
     /* Before 3.11: where the frames were the last time. */
@@ -320,12 +325,21 @@ static int list_threads(struct python *p)
 
 /* ---- Frames ------------------------------------------------------------------------- */
 
+/* 3.11 and 3.12: the record on the C stack that the frame's address is in. */
+static uint64_t record_of(const struct python *p, const struct thread *t)
+{
+    return word_at(t->state, p->layout.thread_size, p->layout.thread_frame);
+}
+
+static bool has_records(const struct python *p)
+{
+    return p->layout.cframe_frame != LAYOUT_NONE;
+}
+
 static uint64_t frame_pointer_at(const struct python *p, const struct thread *t)
 {
-    const struct python_layout *l = &p->layout;
-    return l->cframe_frame == LAYOUT_NONE
-               ? t->address + l->thread_frame
-               : word_at(t->state, l->thread_size, l->thread_frame) + l->cframe_frame;
+    return has_records(p) ? record_of(p, t) + p->layout.cframe_frame
+                          : t->address + p->layout.thread_frame;
 }
 
 /* The used part of the chunk that holds the innermost frames, and a little more of it:
@@ -350,8 +364,8 @@ static void find_chunk(const struct python *p, struct thread *t)
     }
 }
 
-/* The second call: frame pointers and chunks of some threads. Each pointer is asked for
- * again behind its chunk. */
+/* The second call: frame pointers and chunks of some threads. Each pointer, and where it
+ * is, is asked for again behind its chunk. */
 static bool fetch_frames(struct python *p, struct thread **threads, size_t count)
 {
     struct remote_piece pieces[REMOTE_PIECES];
@@ -365,6 +379,9 @@ static bool fetch_frames(struct python *p, struct thread **threads, size_t count
             pieces[n++] = (struct remote_piece){ t->chunk, t->bytes, t->chunk_len };
         pieces[n++] = (struct remote_piece){ frame_pointer_at(p, t), &t->frame_after,
                                              8 };
+        if (has_records(p))
+            pieces[n++] = (struct remote_piece){ t->address + p->layout.thread_frame,
+                                                 &t->record_after, 8 };
     }
     return remote_read(p->pid, pieces, n) == 0;
 }
@@ -488,6 +505,8 @@ static bool copy_stack(struct python *p, struct thread *t, uint64_t now_ns,
                        struct python_thread *out)
 {
     struct chain chain = { .count = 0 };
+    if (has_records(p) && t->record_after != record_of(p, t))
+        return false;
     if (p->layout.thread_chunk == LAYOUT_NONE && t->place_count)
         fetch_places(p, t);
     return walk_frames(p, t, now_ns, out, &chain) && still_there(p, t, &chain);

@@ -9,8 +9,14 @@
  * 40 ms and sleeps for 10 is found asleep in every fifth look, and has run before each of
  * them. A stack that is found running stands for the whole time since the last look, one
  * that is found asleep for none: looks come at random, so they find a thread running
- * there as often as it does run there. Runnable threads that wait for a core look like
- * running ones; the account says how much less it was, thread by thread.
+ * there as often as it does run there.
+ *
+ * On a busy machine a thread that could run mostly waits for a core, and it does not wait
+ * just anywhere: the kernel takes the core away where it accounts for time, at ticks and in
+ * calls that ask for a thread's CPU clock. To say that it ran there would charge those who
+ * look at their clock for everybody's work. Whether it has a core now is not to be read
+ * anywhere, but it has one when it was put on one once more than it was taken off. Counting
+ * costs another file, so that is asked only of threads that do wait for cores.
  */
 #include "capture/python/watch.h"
 
@@ -34,15 +40,21 @@ enum { PROCESSES_MAX = 256, THREADS_MAX = PYTHON_THREADS, FIRST_RETRY_NS = 20000
 static const uint64_t LAST_RETRY_NS = 5000000000;
 static const uint64_t STILL_NS = 9000000;   /* two ticks of a kernel with HZ=250 */
 static const uint64_t PRIOR_NS = 200000000; /* until so much is known, "all of it" */
+enum { MUCH_DELAY = 50 }; /* waited for a core for more than 1/50 of the time */
 
 struct thread {
     uint32_t tid;
     int fd;                             /* of its schedstat; −1 none */
     int call_fd;                        /* of syscall: what it waits in */
+    int status_fd;                      /* opened when it is needed; −1 none */
     uint64_t run_ns, ran_ns, looked_ns; /* account; when it last moved; last look */
-    uint64_t cpu_ns;                    /* of this look */
-    uint64_t found_ns;                  /* found running, over all looks */
-    uint64_t waits_for;                 /* address of the futex it sleeps on; 0: none */
+    uint64_t delay_ns;                  /* account: waited for a core */
+    int64_t put_on;                     /* … and times it was given one */
+    int64_t off_core;   /* put_on less times taken off, when it has none */
+    bool waits, waited; /* for cores, since the last look; before that */
+    uint64_t cpu_ns;    /* of this look */
+    uint64_t found_ns;  /* found running, over all looks */
+    uint64_t waits_for; /* address of the futex it sleeps on; 0: none */
     uint32_t task, path, slept_in;
     bool has_path, idle, was_idle, present, runs;
     struct pystack_task_row *row;
@@ -86,14 +98,33 @@ int watch_new(const char *dir, struct control *control, uint64_t period_ns,
 
 /* ---- Threads ------------------------------------------------------------------------ */
 
-static uint64_t read_account(int fd)
+struct account {
+    uint64_t run_ns, delay_ns;
+    int64_t put_on;
+};
+
+/* All 0 when it cannot be read. */
+static struct account read_account(int fd)
 {
-    char text[64];
-    const ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    return strtoull(text, NULL, 10);
+    char text[64], *end = text;
+    const ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : 0;
+    text[n > 0 ? n : 0] = '\0';
+    const uint64_t run = strtoull(end, &end, 10), delay = strtoull(end, &end, 10);
+    return (struct account){ run, delay, strtoll(end, NULL, 10) };
+}
+
+/* How often a core was taken from it, or given up; −1: not known. */
+static int64_t read_taken_off(int fd)
+{
+    static const char word[] = "voluntary_ctxt_switches:"; /* and "nonvoluntary_…" */
+    char text[4096];
+    const ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : 0;
+    text[n > 0 ? n : 0] = '\0';
+    const char *first = strstr(text, word);
+    const char *second = first ? strstr(first + sizeof word, word) : NULL;
+    return second ? strtoll(first + sizeof word - 1, NULL, 10) +
+                        strtoll(second + sizeof word - 1, NULL, 10)
+                  : -1;
 }
 
 static int open_task(uint32_t pid, uint32_t tid, const char *name)
@@ -109,7 +140,9 @@ static void thread_close(struct thread *t)
         (void)close(t->fd);
     if (t->call_fd >= 0)
         (void)close(t->call_fd);
-    t->fd = t->call_fd = -1;
+    if (t->status_fd >= 0)
+        (void)close(t->status_fd);
+    t->fd = t->call_fd = t->status_fd = -1;
 }
 
 static struct thread *thread_new(struct watch *w, struct process *p, uint32_t tid)
@@ -118,10 +151,12 @@ static struct thread *thread_new(struct watch *w, struct process *p, uint32_t ti
     if (p->thread_count == THREADS_MAX)
         return NULL;
     struct thread *t = &p->threads[p->thread_count];
-    *t = (struct thread){ .tid = tid, .looked_ns = w->now_ns };
+    *t = (struct thread){ .tid = tid, .looked_ns = w->now_ns, .status_fd = -1 };
     t->fd = open_task(p->pid, tid, "schedstat");
     t->call_fd = open_task(p->pid, tid, "syscall");
-    t->run_ns = read_account(t->fd);
+    const struct account a = read_account(t->fd);
+    t->run_ns = a.run_ns;
+    t->delay_ns = a.delay_ns;
     t->ran_ns = w->now_ns;
     process_task_name(p->pid, tid, name, sizeof name);
     t->row = book_task(w->book, p->pid, tid, name, &t->task);
@@ -157,14 +192,35 @@ static void look_at_call(struct thread *t)
         t->waits_for = address;
 }
 
+/* Of those who could run: does it? When it sleeps, the difference of the two counts is what
+ * it is without a core: 0, but for rare switches that the kernel counts only on one side. */
+static void look_at_core(const struct process *p, struct thread *t)
+{
+    if (!t->waits && !t->waited)
+        return;
+    if (t->status_fd < 0)
+        t->status_fd = open_task(p->pid, t->tid, "status");
+    const int64_t taken_off = read_taken_off(t->status_fd);
+    if (taken_off < 0)
+        return;
+    if (!t->runs)
+        t->off_core = t->put_on - taken_off;
+    else
+        t->runs = t->put_on - taken_off > t->off_core;
+}
+
 /* Accounts for the time since the last look, before the stack is known. */
 static void look_at_account(struct watch *w, struct thread *t)
 {
-    const uint64_t run = read_account(t->fd);
-    t->cpu_ns = run > t->run_ns ? run - t->run_ns : 0;
-    if (run != t->run_ns || t->fd < 0)
+    const struct account a = read_account(t->fd);
+    t->cpu_ns = a.run_ns > t->run_ns ? a.run_ns - t->run_ns : 0;
+    if (a.run_ns != t->run_ns || t->fd < 0)
         t->ran_ns = w->now_ns;
-    t->run_ns = run;
+    t->waited = t->waits;
+    t->waits = (a.delay_ns - t->delay_ns) * MUCH_DELAY > w->now_ns - t->looked_ns;
+    t->run_ns = a.run_ns;
+    t->delay_ns = a.delay_ns;
+    t->put_on = a.put_on;
     t->was_idle = t->idle && t->has_path;
     t->slept_in = t->path;
     t->idle = w->now_ns - t->ran_ns > STILL_NS;
@@ -183,6 +239,7 @@ static bool wants(void *arg, uint32_t tid)
     if (t->idle && t->has_path)
         return false;
     look_at_call(t);
+    look_at_core(w->current, t);
     return true;
 }
 
