@@ -266,12 +266,15 @@ static const char *why_without(const struct run_meta *m)
     return "";
 }
 
+/* A forked child has what its parent had. */
 static void find_without(struct report *r)
 {
     struct py_layer *l = &r->layer;
-    for (size_t i = 0; !l->without && i < r->python.thread_count; i++)
-        if (!has_layer(l, r->python.threads[i].pid))
-            l->without = r->python.threads[i].pid;
+    for (size_t i = 0; !l->without && i < r->python.thread_count; i++) {
+        const struct py_thread *t = &r->python.threads[i];
+        if (!t->forked && !has_layer(l, t->pid))
+            l->without = t->pid;
+    }
     if (l->without && l->without == r->run->meta.pid)
         l->why_without = why_without(&r->run->meta);
 }

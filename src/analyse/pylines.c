@@ -38,6 +38,7 @@ static const struct {
 };
 
 struct code_kind {
+    bool forks; /* what called it belongs to the parent, when this is a forked child */
     unsigned uses; /* bits of enum py_use */
     bool library;
     bool locks; /* the `with` statement of a lock */
@@ -83,7 +84,8 @@ static bool is_lock(const char *file, const char *function)
 
 static struct code_kind judge_code(const char *file, const char *function)
 {
-    return (struct code_kind){ .library = pylines_is_library(file),
+    return (struct code_kind){ .forks = strstr(file, "/multiprocessing/popen_fork.py"),
+                               .library = pylines_is_library(file),
                                .uses = pylines_uses(file),
                                .locks = is_lock(file, function) };
 }
@@ -124,13 +126,17 @@ static bool frame_at(const struct source *s, uint32_t node,
            ret_frame->code < s->code_count && ret_node->frame < s->frame_count;
 }
 
-static struct stack judge_stack(const struct source *s, uint32_t node)
+/* In a forked child the stack goes on below its birth, with the line of the parent that had
+ * it: nothing that the child does is there. */
+static struct stack judge_stack(const struct source *s, uint32_t node, bool in_main)
 {
     struct stack k = { .frame = UINT32_MAX };
     struct pystack_node_row n;
     struct pystack_frame_row f;
     for (unsigned depth = 0; depth < DEPTH_MOST && frame_at(s, node, &n, &f); depth++) {
         const struct code_kind *kind = &s->codes[f.code];
+        if (kind->forks && !in_main)
+            break;
         k.uses |= kind->uses;
         if (k.frame == UINT32_MAX && !kind->library)
             k.frame = n.frame;
@@ -173,9 +179,9 @@ static void count_row(struct source *s, const struct pystack_count_row *row)
     if (row->task >= p->thread_count)
         return;
     const struct py_thread *t = &p->threads[row->task];
-    const struct stack k = judge_stack(s, row->node);
-    const enum py_use use = use_of(k.uses);
     const bool in_main = t->pid == p->main_pid;
+    const struct stack k = judge_stack(s, row->node, in_main);
+    const enum py_use use = use_of(k.uses);
     if (in_main && t->tid == t->pid) {
         s->out->main_ns += (double)row->wall_ns;
         s->out->used_ns[use] += (double)row->wall_ns;

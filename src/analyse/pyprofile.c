@@ -54,6 +54,7 @@ static int read_threads(struct source *s)
                                  .tid = row.tid,
                                  .name = keep(s->r,
                                               tablefile_text(s->file, row.thread)),
+                                 .forked = row.flags & PYSTACK_TASK_FORKED,
                                  .wall_ns = (double)row.wall_ns,
                                  .cpu_ns = (double)row.cpu_ns,
                                  .gil_ns = (double)row.gil_ns,
@@ -168,6 +169,13 @@ static int by_wall(const void *a, const void *b)
     return by_place(a, b);
 }
 
+static int by_line_cpu(const void *a, const void *b)
+{
+    const struct py_line *const *x = a, *const *y = b;
+    const double mine = (*x)->self.cpu_ns, others = (*y)->self.cpu_ns;
+    return mine != others ? (mine < others ? 1 : -1) : by_wall(*x, *y);
+}
+
 /* A generator expression is a function of its own on the line of the one around it: to a
  * person it is one line. It is named after the function that took most of it. */
 static void merge_lines(struct py_profile *p)
@@ -226,6 +234,9 @@ static void list_lines(struct source *s, const char **files, const char **names)
     }
     merge_lines(p);
     qsort(p->lines, p->line_count, sizeof *p->lines, by_wall);
+    for (size_t i = 0; i < p->line_count; i++)
+        p->lines_by_cpu[i] = &p->lines[i];
+    qsort(p->lines_by_cpu, p->line_count, sizeof *p->lines_by_cpu, by_line_cpu);
 }
 
 static int list_all(struct source *s)
@@ -234,8 +245,9 @@ static int list_all(struct source *s)
     struct arena *a = &s->r->arena;
     p->functions = arena_alloc_array(a, s->sums.codes + 1, sizeof *p->functions);
     p->lines = arena_alloc_array(a, s->sums.frames + 1, sizeof *p->lines);
+    p->lines_by_cpu = arena_alloc_array(a, s->sums.frames + 1, sizeof *p->lines_by_cpu);
     const char **texts = calloc(2 * ((size_t)s->sums.codes + 1), sizeof *texts);
-    int rc = p->functions && p->lines && texts ? 0 : -ENOMEM;
+    int rc = p->functions && p->lines && p->lines_by_cpu && texts ? 0 : -ENOMEM;
     if (rc == 0) {
         list_functions(s, texts, texts + s->sums.codes);
         list_lines(s, texts, texts + s->sums.codes);

@@ -32,6 +32,7 @@ struct py_line {
 struct py_thread {
     uint32_t pid, tid;
     const char *name;
+    bool forked; /* its process is, and has executed nothing since */
     double wall_ns, cpu_ns, gil_ns, gil_wait_ns, gc_ns, invalid_ns;
 };
 
@@ -47,6 +48,7 @@ struct py_profile {
     size_t function_count;
     struct py_line *lines; /* most wall time first */
     size_t line_count;
+    const struct py_line **lines_by_cpu; /* the same, most CPU time first */
     struct py_thread *threads;
     size_t thread_count;
 };

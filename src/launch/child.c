@@ -135,11 +135,14 @@ static void on_signal(struct child *child, const siginfo_t *info)
     }
     if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
         child->interrupted = true;
-    if (signal_was_meant_for(info, child->pid)) {
-        if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
-            remember_sender(child, info);
-        signal_forward(info, child->pid);
+    if (!signal_was_meant_for(info, child->pid)) {
+        witness_forget(&child->witness, signal);
+        return;
     }
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP)
+        remember_sender(child, info);
+    if (info->si_code == SI_QUEUE || !witness_saw(&child->witness, signal))
+        signal_forward(info, child->pid);
 }
 
 bool child_wait(struct child *child, int64_t timeout_us)

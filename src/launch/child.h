@@ -7,10 +7,13 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "launch/witness.h"
+
 enum { CHILD_FOREVER = -1 };
 
 struct child {
     pid_t pid;
+    struct witness witness; /* of signals to the whole group */
     bool ended;
     struct {
         int signal; /* 0: none */

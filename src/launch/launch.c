@@ -232,6 +232,7 @@ void launch_abandon(struct launch *launch)
 
 void launch_release(struct launch *launch)
 {
+    witness_end(&launch->child.witness);
     captures_release(&launch->captures);
     postmortem_free(launch->postmortem);
     drain_free(launch->drain);
@@ -282,6 +283,7 @@ int launch_start(struct launch *launch, bool *ret_no_exec)
         .arg = launch,
         .group = postmortem_group(launch->postmortem),
     };
+    witness_start(&launch->child.witness);
     launch->file.started_ns = (int64_t)moment_ns(CLOCK_REALTIME);
     const int rc = spawn(&options, &launch->child.pid, ret_no_exec);
     if (rc < 0)

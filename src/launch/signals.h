@@ -2,8 +2,8 @@
  *
  * The supervisor shares process group and terminal with the program. What the
  * terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z, a new window size) has reached the program
- * already; what somebody sends to the supervisor alone was meant for the program and
- * is passed on. The supervisor blocks all of them and takes them one by one with
+ * already, and so has what others send to the whole group (witness.h); what somebody sends
+ * to the supervisor alone was meant for the program and is passed on. The supervisor blocks all of them and takes them one by one with
  * sigtimedwait(): no handlers, no races.
  *
  * The program starts with exactly the mask and the ignored signals that Sonde was

@@ -12,8 +12,9 @@
 #include "base/files.h"
 #include "trace/file.h"
 
-/* "pid (name) state ppid …": the name may hold blanks and parentheses. 0: gone. */
-static pid_t parent_of(pid_t pid)
+/* "pid (name) state ppid pgrp session tty tpgid flags …": the name may hold blanks and
+ * parentheses. False: gone. */
+static bool read_stat(pid_t pid, long *ret_parent, unsigned *ret_flags)
 {
     char path[48];
     struct buf text = BUF_INIT;
@@ -21,11 +22,25 @@ static pid_t parent_of(pid_t pid)
     const char *behind = NULL;
     if (file_read_all(path, 4096, &text) == 0)
         behind = strrchr(text.data, ')');
-    long parent = 0;
-    if (!behind || sscanf(behind + 1, " %*c %ld", &parent) != 1)
-        parent = 0;
+    const bool read = behind && sscanf(behind + 1, " %*c %ld %*d %*d %*d %*d %u",
+                                       ret_parent, ret_flags) == 2;
     buf_release(&text);
-    return (pid_t)parent;
+    return read;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    long parent;
+    unsigned flags;
+    return read_stat(pid, &parent, &flags) ? (pid_t)parent : 0;
+}
+
+bool process_is_forked(pid_t pid)
+{
+    enum { FORKED_NOT_EXECUTED = 0x40 }; /* the kernel's PF_FORKNOEXEC */
+    long parent;
+    unsigned flags;
+    return read_stat(pid, &parent, &flags) && (flags & FORKED_NOT_EXECUTED);
 }
 
 void process_task_name(uint32_t pid, uint32_t tid, char *ret_name, size_t len)

@@ -17,6 +17,9 @@ bool process_alive(pid_t pid, uint64_t start_ticks);
 /* Whether pid is `ancestor` or one of its descendants. False when it is gone. */
 bool process_descends_from(pid_t pid, pid_t ancestor);
 
+/* Whether it was forked and has executed no program since: it has all its parent had. */
+bool process_is_forked(pid_t pid);
+
 /* The name of a thread as the kernel has it (comm); "" when it is gone. */
 void process_task_name(uint32_t pid, uint32_t tid, char *ret_name, size_t len);
 

@@ -66,11 +66,16 @@ struct pystack_node_row {
     uint32_t parent; /* number of the caller's node; 0: it is the outermost */
 };
 
+enum pystack_task_flags {
+    PYSTACK_TASK_FORKED =
+        1, /* its process was forked, and has executed nothing since */
+};
+
 struct pystack_task_row {
     uint64_t key; /* 1 */
     uint32_t pid, tid;
     uint32_t thread; /* text: name */
-    uint32_t pad;
+    uint32_t flags;  /* enum pystack_task_flags; 0 in older files */
     /* Time of this thread while it was looked at, in ns. */
     uint64_t wall_ns, cpu_ns;
     uint64_t gil_ns;      /* wall time it was seen holding the lock */

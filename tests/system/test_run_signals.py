@@ -49,6 +49,57 @@ def test_a_signal_sent_to_us_alone_reaches_the_program_once(tmp_path, name):
     assert watched.finish() == ([f"signal {int(signal.SIGUSR2)}"], 11)
 
 
+@pytest.mark.parametrize("name", "HUP INT TERM USR1".split())
+@pytest.mark.parametrize("how", ["the group", "each of it"])
+def test_a_signal_sent_to_the_whole_group_reaches_the_program_once(tmp_path, name, how):
+    """As batch systems, service managers and os.killpg() send it; then one to us alone."""
+    number = signal.Signals[f"SIG{name}"]
+    watched = Watched(tmp_path, "11", start_new_session=True)
+    for _ in range(3):
+        if how == "the group":
+            os.killpg(watched.process.pid, number)
+        else:
+            for pid in group_of(watched.process.pid):
+                os.kill(pid, number)
+        assert watched.line() == f"signal {int(number)}"
+        time.sleep(0.05)
+    watched.send(number)
+    assert watched.line() == f"signal {int(number)}"
+    assert watched.finish() == ([f"signal {int(signal.SIGUSR2)}"], 11)
+
+
+def group_of(leader):
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    found = []
+    for pid in pids:
+        try:
+            if os.getpgid(pid) == leader:
+                found.append(pid)
+        except ProcessLookupError:
+            pass
+    return found
+
+
+def test_nobody_stays_behind_to_watch_for_signals(tmp_path):
+    watched = Watched(tmp_path, start_new_session=True)
+    assert len(group_of(watched.process.pid)) == 3
+    watched.process.kill()
+    os.kill(watched.child, signal.SIGKILL)
+    watched.process.wait()
+    end = time.monotonic() + 30
+    while any(is_alive(pid) for pid in group_of(watched.process.pid)):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def test_a_queued_signal_keeps_its_value(tmp_path):
     watched = Watched(tmp_path)
     number = signal.SIGRTMIN + 1

@@ -66,7 +66,7 @@ def wait_for_child(pid, seconds=60):
         with open(f"/proc/{pid}/task/{pid}/children") as children:
             for child in children.read().split():
                 with open(f"/proc/{child}/comm") as name:
-                    if name.read().strip() != "sonde":
+                    if name.read().strip() not in ("sonde", "sonde-witness"):
                         return int(child)
         time.sleep(0.01)
     raise AssertionError("no child")

@@ -111,9 +111,13 @@ def test_attach_tells_of_the_run_a_process_is_in_already(tmp_path):
         [SONDE, "run", "-q", "-o", tmp_path / "a", "--", "sleep", "60"], env=environment()
     ) as supervisor:
         children = f"/proc/{supervisor.pid}/task/{supervisor.pid}/children"
-        while not (pids := open(children).read().split()):
-            time.sleep(0.05)
-        while open(f"/proc/{pids[0]}/comm").read() != "sleep\n":
+        while not (
+            pids := [
+                pid
+                for pid in open(children).read().split()
+                if open(f"/proc/{pid}/comm").read() == "sleep\n"
+            ]
+        ):
             time.sleep(0.05)
         done = sonde("attach", pids[0], "--duration", "0.2s", "-o", tmp_path / "b")
         assert "is recorded already" in done.stderr

@@ -122,13 +122,14 @@ struct pystack_info_row *book_info(struct book *b)
 }
 
 struct pystack_task_row *book_task(struct book *b, uint32_t pid, uint32_t tid,
-                                   const char *name, uint32_t *ret_task)
+                                   const char *name, uint32_t flags, uint32_t *ret_task)
 {
     struct pystack_task_row *row = tables_append(&b->tables, PYSTACKS_TASKS, ret_task);
     if (!row)
         return NULL;
     row->pid = pid;
     row->tid = tid;
+    row->flags = flags;
     row->thread = tables_text(&b->tables, name, strlen(name));
     publish(&row->key);
     return row;

@@ -20,7 +20,8 @@ struct pystack_info_row *book_info(struct book *book);
 
 /* A thread; NULL when there is no room. */
 struct pystack_task_row *book_task(struct book *book, uint32_t pid, uint32_t tid,
-                                   const char *name, uint32_t *ret_task);
+                                   const char *name, uint32_t flags,
+                                   uint32_t *ret_task);
 /* The path of a stack. `codes` maps the process's code numbers to ours (book_codes). */
 struct book_codes {
     uint32_t *rows; /* by code number of the process: row + 1; owned */

@@ -64,6 +64,7 @@ struct process {
     uint32_t pid;
     uint64_t start_ticks;
     bool present, hopeless;
+    uint32_t flags; /* of its rows: enum pystack_task_flags */
     uint64_t retry_ns, wait_ns;
     struct python *python;
     struct book_codes codes;
@@ -159,7 +160,7 @@ static struct thread *thread_new(struct watch *w, struct process *p, uint32_t ti
     t->delay_ns = a.delay_ns;
     t->ran_ns = w->now_ns;
     process_task_name(p->pid, tid, name, sizeof name);
-    t->row = book_task(w->book, p->pid, tid, name, &t->task);
+    t->row = book_task(w->book, p->pid, tid, name, p->flags, &t->task);
     if (!t->row) {
         thread_close(t);
         return NULL;
@@ -364,6 +365,7 @@ static void try_process(struct watch *w, struct process *p)
             return;
         }
         add(&info->processes, 1);
+        p->flags = process_is_forked((pid_t)p->pid) ? PYSTACK_TASK_FORKED : 0;
         if (!info->minor)
             info->minor = python_minor(p->python);
         return;

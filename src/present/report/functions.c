@@ -161,21 +161,51 @@ static void write_totals(struct json_writer *w, const struct hot_functions *h)
     json_object_end(w);
 }
 
+/* Native ones and Python's are sorted each for itself; together they are hottest first. */
+static void write_functions(struct json_writer *w, const struct hot_functions *h,
+                            const struct py_profile *p)
+{
+    const size_t most = w->brief ? FUNCTIONS_BRIEF : FUNCTIONS_WRITTEN;
+    const size_t native = h->function_count < most ? h->function_count : most;
+    const size_t python = py_rows_written(w, p->function_count);
+    for (size_t n = 0, k = 0; n < native || k < python;)
+        if (k == python ||
+            (n < native && h->functions[n].self_ns >= p->functions[k].self.cpu_ns))
+            write_function(w, &h->functions[n++]);
+        else
+            write_py_function(w, p, &p->functions[k++]);
+}
+
+/* One that is far back by its CPU time may be where the main thread waits. */
+static bool is_written(const struct py_profile *p, size_t rank, size_t most)
+{
+    return rank < most || (size_t)(p->lines_by_cpu[rank] - p->lines) < most;
+}
+
+static void write_lines(struct json_writer *w, const struct hot_functions *h,
+                        const struct py_profile *p)
+{
+    const size_t native = h->line_count < LINES_WRITTEN ? h->line_count : LINES_WRITTEN;
+    const size_t python = p->line_count, most = py_rows_written(w, python);
+    for (size_t n = 0, k = 0; n < native || k < python;)
+        if (k == python ||
+            (n < native && h->lines[n].self_ns >= p->lines_by_cpu[k]->self.cpu_ns))
+            write_line(w, &h->lines[n++]);
+        else if (is_written(p, k, most))
+            write_py_line(w, p, p->lines_by_cpu[k++]);
+        else
+            k++;
+}
+
 void fields_of_functions(struct json_writer *w, const struct report *r)
 {
-    const struct hot_functions *h = &r->hot;
     json_key(w, "functions");
     json_array_begin(w);
-    const size_t most = w->brief ? FUNCTIONS_BRIEF : FUNCTIONS_WRITTEN;
-    for (size_t i = 0; i < h->function_count && i < most; i++)
-        write_function(w, &h->functions[i]);
-    fields_of_py_functions(w, r);
+    write_functions(w, &r->hot, &r->python);
     json_array_end(w);
     json_key(w, "lines");
     json_array_begin(w);
-    for (size_t i = 0; i < h->line_count && i < LINES_WRITTEN; i++)
-        write_line(w, &h->lines[i]);
-    fields_of_py_lines(w, r);
+    write_lines(w, &r->hot, &r->python);
     json_array_end(w);
-    write_totals(w, h);
+    write_totals(w, &r->hot);
 }

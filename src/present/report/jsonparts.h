@@ -45,8 +45,12 @@ void fields_of_operations(struct json_writer *w, const struct report *r,
 void fields_of_allocations(struct json_writer *w, const struct report *r);
 
 /* pysection.c: elements of `functions` and `lines`, and the key `python`. */
-void fields_of_py_functions(struct json_writer *w, const struct report *r);
-void fields_of_py_lines(struct json_writer *w, const struct report *r);
+/* Of so many rows of Python's, the number that is written. */
+size_t py_rows_written(const struct json_writer *w, size_t count);
+void write_py_function(struct json_writer *w, const struct py_profile *p,
+                       const struct py_function *function);
+void write_py_line(struct json_writer *w, const struct py_profile *p,
+                   const struct py_line *line);
 void fields_of_python(struct json_writer *w, const struct report *r);
 
 /* jsonmonitors.c: series over time; what monitors know of processes. */

@@ -127,43 +127,41 @@ void section_python(struct page *page, const struct report *r, bool full)
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-void fields_of_py_functions(struct json_writer *w, const struct report *r)
+size_t py_rows_written(const struct json_writer *w, size_t count)
 {
-    const struct py_profile *p = &r->python;
-    for (size_t i = 0; i < p->function_count && i < (w->brief ? JSON_BRIEF : JSON_MOST);
-         i++) {
-        const struct py_function *f = &p->functions[i];
-        json_object_begin(w);
-        field_text(w, "name", f->name);
-        field_text(w, "file", f->file);
-        field_uint(w, "line", f->line);
-        field_seconds(w, "self_s", f->self.cpu_ns);
-        field_seconds(w, "total_s", f->total.cpu_ns);
-        field_number(w, "share", share(f->self.cpu_ns, p->cpu_ns), 6);
-        field_text(w, "language", "python");
-        field_seconds(w, "main_self_s", f->self.wall_ns);
-        field_seconds(w, "main_total_s", f->total.wall_ns);
-        json_object_end(w);
-    }
+    const size_t most = w->brief ? JSON_BRIEF : JSON_MOST;
+    return count < most ? count : most;
 }
 
-void fields_of_py_lines(struct json_writer *w, const struct report *r)
+void write_py_function(struct json_writer *w, const struct py_profile *p,
+                       const struct py_function *f)
 {
-    const struct py_profile *p = &r->python;
-    for (size_t i = 0; i < p->line_count && i < (w->brief ? JSON_BRIEF : JSON_MOST);
-         i++) {
-        const struct py_line *l = &p->lines[i];
-        json_object_begin(w);
-        field_text(w, "file", l->file);
-        field_uint(w, "line", l->line);
-        field_text(w, "function", l->function);
-        field_seconds(w, "self_s", l->self.cpu_ns);
-        field_number(w, "share", share(l->self.cpu_ns, p->cpu_ns), 6);
-        field_text(w, "language", "python");
-        field_seconds(w, "main_self_s", l->self.wall_ns);
-        field_number(w, "main_share", share(l->self.wall_ns, p->wall_ns), 6);
-        json_object_end(w);
-    }
+    json_object_begin(w);
+    field_text(w, "name", f->name);
+    field_text(w, "file", f->file);
+    field_uint(w, "line", f->line);
+    field_seconds(w, "self_s", f->self.cpu_ns);
+    field_seconds(w, "total_s", f->total.cpu_ns);
+    field_number(w, "share", share(f->self.cpu_ns, p->cpu_ns), 6);
+    field_text(w, "language", "python");
+    field_seconds(w, "main_self_s", f->self.wall_ns);
+    field_seconds(w, "main_total_s", f->total.wall_ns);
+    json_object_end(w);
+}
+
+void write_py_line(struct json_writer *w, const struct py_profile *p,
+                   const struct py_line *l)
+{
+    json_object_begin(w);
+    field_text(w, "file", l->file);
+    field_uint(w, "line", l->line);
+    field_text(w, "function", l->function);
+    field_seconds(w, "self_s", l->self.cpu_ns);
+    field_number(w, "share", share(l->self.cpu_ns, p->cpu_ns), 6);
+    field_text(w, "language", "python");
+    field_seconds(w, "main_self_s", l->self.wall_ns);
+    field_number(w, "main_share", share(l->self.wall_ns, p->wall_ns), 6);
+    json_object_end(w);
 }
 
 static void put_threads(struct json_writer *w, const struct py_profile *p)

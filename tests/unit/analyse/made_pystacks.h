@@ -23,6 +23,7 @@ struct place {
 };
 static struct place codes[100]; /* by their numbers */
 static uint32_t code_count;
+static uint32_t stack_task; /* whose stacks are added: number of its row */
 
 static void *append(unsigned table, uint32_t *ret_index)
 {
@@ -43,7 +44,7 @@ static int set_up(void **state)
         { "counts", sizeof(struct pystack_count_row), 100 },
     };
     uint32_t index;
-    code_count = 0;
+    code_count = stack_task = 0;
     run = (struct run){ .clock = { .count = 1, .ns_per_tick = 1 } };
     report = (struct report){ .run = &run,
                               .python = { .present = true, .main_pid = MAIN } };
@@ -102,6 +103,7 @@ static void add_stack(uint64_t ms, uint64_t cpu_ms, const struct place *places,
     struct pystack_count_row *count = append(PYSTACKS_COUNTS, &index);
     *count = (struct pystack_count_row){ .key = 1,
                                          .node = node,
+                                         .task = stack_task,
                                          .samples = 1,
                                          .wall_ns = ms * 1000000,
                                          .cpu_ns = cpu_ms * 1000000 };

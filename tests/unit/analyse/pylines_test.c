@@ -12,6 +12,7 @@
 #define QUEUES "/usr/lib/python3.11/multiprocessing/queues.py"
 #define JIT    "/usr/lib/python3/dist-packages/torch/jit/_script.py"
 #define SERIAL "/usr/lib/python3/dist-packages/torch/serialization.py"
+#define FORKS  "/usr/lib/python3.11/multiprocessing/popen_fork.py"
 #define LOADER "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py"
 
 /* The main thread alone was looked at. */
@@ -63,6 +64,30 @@ static void what_a_data_set_locks_is_loading(void **state)
     const struct py_lines lines = read_lines();
     assert_near(lines.used_ns[PY_LOCK], 0, 0);
     assert_near(lines.used_ns[PY_LOADING], 300e6, 1);
+}
+
+/* A forked worker's stack goes on below its birth, in its parent's lines. */
+static void what_a_forked_child_does_is_no_line_of_its_parent(void **state)
+{
+    (void)state;
+    static struct py_thread threads[] = { { .pid = MAIN, .tid = MAIN, .wall_ns = 1e9 },
+                                          { .pid = 71, .tid = 71, .wall_ns = 1e9 } };
+    struct py_lines lines;
+    uint32_t index;
+    struct pystack_task_row *worker = append(PYSTACKS_TASKS, &index);
+    *worker = (struct pystack_task_row){ .key = 1, .pid = 71, .tid = 71 };
+    stack_task = index;
+    STACK(700, 700, { "main", OWN, 118 }, { "Popen._launch", FORKS, 71 },
+          { "fetch", LOADER, 458 });
+    STACK(300, 300, { "main", OWN, 118 }, { "Popen._launch", FORKS, 71 },
+          { "fetch", LOADER, 458 }, { "__getitem__", OWN, 210 });
+    report.python.threads = threads;
+    report.python.thread_count = 2;
+    tables_close(&tables);
+    assert_int_equal(pylines_read(&report, &lines), 0);
+    assert_string_equal(lines.worker.function, "__getitem__");
+    assert_int_equal(lines.worker.line, 210);
+    assert_near(lines.worker.ns, 300e6, 1);
 }
 
 /* Of a loop of a second, and never more than steps have outside of zones. */
@@ -155,6 +180,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_a_data_set_locks_is_loading, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_a_forked_child_does_is_no_line_of_its_parent, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_share_is_of_the_loop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_the_function_that_saves_does_besides_goes_with_it, set_up, tear_down),
