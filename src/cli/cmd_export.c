@@ -154,6 +154,9 @@ static const char *missing_words(enum export_what what)
                "be looked into";
     case EXPORT_ALLOCATIONS:
         return "no call sites of allocations were sampled";
+    case EXPORT_ZONES:
+        return "no zones were recorded (sampled stacks are another part: --what python "
+               "or --what stacks, where the format holds them)";
     default:
         return "it holds nothing of the kind";
     }
