@@ -7,6 +7,9 @@
 #include "analyse/alloc_parts.h"
 #include "base/buf.h"
 
+/* Without steps to count by: a program that lives shorter is still setting up. */
+static const double LEAK_LEAST_S = 5;
+
 /* A leak must be seen often enough to tell growth from chance, and matter. */
 enum { LEAK_LEAST_SAMPLES = 8, LEAK_LEAST_WINDOWS = 7, LEAK_LEAST_BYTES = 256 << 10 };
 
@@ -153,7 +156,8 @@ static bool is_leak(const struct alloc_site *s)
         sum += s->window[w];
     for (unsigned w = 0; w < LEAK_WINDOWS; w++)
         filled += s->window[w] > sum / LEAK_WINDOWS / 8;
-    return s->live_samples >= LEAK_LEAST_SAMPLES && sum >= LEAK_LEAST_BYTES &&
+    return !(s->span_steps == 0 && s->span_s > 0 && s->span_s < LEAK_LEAST_S) &&
+           s->live_samples >= LEAK_LEAST_SAMPLES && sum >= LEAK_LEAST_BYTES &&
            filled >= LEAK_LEAST_WINDOWS && s->window[LEAK_WINDOWS - 1] > 0;
 }
 

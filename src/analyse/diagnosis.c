@@ -15,6 +15,7 @@
 #include "analyse/whatif.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/human.h"
 
 /* Runs that died have another story to tell first. */
 static bool ended_badly(const struct report *r)
@@ -42,7 +43,7 @@ static int put_verdict(struct report *r, const struct finding *f)
 
 static void put_value(struct buf *b, const struct finding_evidence *e)
 {
-    char name[64];
+    char name[64], value[HUMAN_LEN];
     size_t i = 0;
     for (; e->metric[i] && i + 1 < sizeof name; i++)
         name[i] = e->metric[i] == '_' ? ' ' : e->metric[i];
@@ -50,9 +51,9 @@ static void put_value(struct buf *b, const struct finding_evidence *e)
     if (strcmp(e->unit, "share") == 0)
         buf_printf(b, "%s %.0f %%", name, 100 * e->value);
     else if (strcmp(e->unit, "1") == 0)
-        buf_printf(b, "%s %.4g", name, e->value);
+        buf_printf(b, "%s %s", name, human_number(value, e->value, 4));
     else
-        buf_printf(b, "%s %.3g %s", name, e->value, e->unit);
+        buf_printf(b, "%s %s %s", name, human_number(value, e->value, 3), e->unit);
 }
 
 /* What the first finding rests on: what it says lies behind it, and its numbers. */

@@ -160,6 +160,8 @@ FACT(LEAK_KB_PER_STEP, "leak_per_step", "KiB", "allocation sites")
 FACT(LIVE_MB, "live_heap", "MiB", "allocations")
 FACT(LIVE_PEAK_MB, "live_heap_peak", "MiB",
      "allocations, of the process that held most")
+FACT(LIVE_PEAK_AT, "live_heap_peak_at", "share",
+     "allocations: of the time of steady steps, when the heap was highest")
 FACT(FRAGMENTATION, "rss_over_live_heap", "1", "allocations and monitors")
 FACT(WORKER_GROWTH_MB, "worker_private_growth", "MiB", "monitors, all workers")
 FACT(WORKER_COPIED_MB, "worker_pages_copied", "MiB",

@@ -184,7 +184,7 @@ static size_t points_from(const struct report *r, const struct report_series *s,
 
 struct growth series_growth(const struct report *r, const struct report_series *s)
 {
-    struct growth g = { NAN, NAN, NAN, NAN, false };
+    struct growth g = { NAN, NAN, NAN, NAN, 0, false };
     double x[POINTS_MAX], y[POINTS_MAX];
     struct trend t;
     size_t n = points_from(r, s, steady_from_s(r), x, y);
@@ -203,6 +203,7 @@ struct growth series_growth(const struct report *r, const struct report_series *
     g.total = t.slope * span;
     const double slopes = late_by_slopes(work, y, n);
     g.late = isnan(slopes) ? late_over_early(r, x, y, n) : slopes;
+    g.points = n;
     g.few = n < FEW_POINTS;
     return g;
 }

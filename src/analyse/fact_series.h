@@ -31,7 +31,8 @@ struct growth {
     double per_s;     /* slope */
     double low_per_s; /* lower end of its 95 % interval */
     double late;      /* growth of the second half over that of the first; NaN */
-    bool few;         /* from so few points that something else should agree */
+    size_t points;    /* looks that this rests on */
+    bool few;         /* … so few that something else should agree */
 };
 struct growth series_growth(const struct report *report,
                             const struct report_series *series);

@@ -33,6 +33,7 @@ enum fact_place {
     PLACE_COLLATE,
     PLACE_LEAK,
     PLACE_ALLOC,    /* most bytes allocated */
+    PLACE_COLLECT,  /* the line that calls the garbage collector */
     PLACE_LOG,      /* the line that logs */
     PLACE_LOG_FILE, /* what is written to */
     PLACE_READ,     /* the file or folder with most read time */

@@ -48,15 +48,35 @@ static void set_use(struct report *r, struct facts *f)
     (void)group;
 }
 
-/* What goes on growing is highest at the end of the steps. True when nobody looked. */
-static bool heap_peaks_late(const struct report *r)
+/* When live bytes were highest, as a share of the steady steps; NaN: nobody looked. */
+static double heap_peak_at(const struct report *r)
 {
     const struct allocations *a = &r->allocations;
     const double at_s = (double)(a->peak_ns - r->start_ns) / 1e9;
     const double from_s = steady_from_s(r);
     const double to_s = (r->account.wall_ns - r->account.end_ns) / 1e9;
-    return !a->known || !a->peak_ns || !r->account.known ||
-           at_s >= from_s + 0.8 * (to_s - from_s);
+    return a->known && a->peak_ns && r->account.known && to_s > from_s
+               ? fmin(fmax((at_s - from_s) / (to_s - from_s), 0), 1)
+               : NAN;
+}
+
+/* What goes on growing is highest at the end of the steps. True when nobody looked. */
+static bool heap_peaks_late(const struct report *r)
+{
+    return !(heap_peak_at(r) < 0.8);
+}
+
+/* Without steps nobody knows what a program still needs: data that it reads, a dictionary
+ * that it builds grow as a leak does. It takes a long run that was looked at often, grew
+ * alike from its first part to its last, and has blocks of one site left from all of it. */
+static bool is_proven_without_steps(const struct report *r, const struct growth *g)
+{
+    double most = 0;
+    for (size_t i = 0; i < r->allocations.site_count; i++)
+        if (r->allocations.sites[i].leak)
+            most = fmax(most, r->allocations.sites[i].live_bytes / MIB);
+    return report_duration_s(r) >= 60 && g->points >= 30 && g->late >= 0.6 &&
+           g->late <= 1 / 0.6 && most >= 0.5 * g->total;
 }
 
 static void set_growth(struct report *r, struct facts *f)
@@ -66,6 +86,8 @@ static void set_growth(struct report *r, struct facts *f)
     const struct report_series *s = monitors_find(&r->monitors, "rss", pid);
     const struct growth g = series_growth(
         r, s ? s : monitors_find(&r->monitors, "rss", ""));
+    if (!r->account.known && !is_proven_without_steps(r, &g))
+        return;
     /* Batches of many sizes make it go up and down by more than it grew: a slope through
      * them is chance, unless the heap was highest at the end. */
     const bool swings = g.total < 0.5 * (double)r->allocations.peak_bytes / MIB;
@@ -108,7 +130,10 @@ static void set_leaks(struct report *r, struct facts *f)
         if (!worst || s->live_bytes > worst->live_bytes)
             worst = s;
     }
-    f->v[FACT_LEAK_MB] = bytes / MIB;
+    /* Where the program let go of most that it held, what it had kept until then is not
+     * known to be nothing. */
+    if (bytes > 0 || a->live_bytes >= 0.5 * (double)a->peak_bytes)
+        f->v[FACT_LEAK_MB] = bytes / MIB;
     if (per_step > 0)
         f->v[FACT_LEAK_KB_PER_STEP] = per_step / 1024;
     /* Programs let go of everything at their end; what they had kept was live when they
@@ -143,6 +168,7 @@ static void set_allocations(struct report *r, struct facts *f)
     f->v[FACT_LIVE_MB] = a->live_bytes / MIB;
     if (a->peak_bytes > 0)
         f->v[FACT_LIVE_PEAK_MB] = (double)a->peak_bytes / MIB;
+    f->v[FACT_LIVE_PEAK_AT] = heap_peak_at(r);
     if (a->live_bytes > 0)
         f->v[FACT_FRAGMENTATION] = f->v[FACT_RSS_MB] / f->v[FACT_LIVE_MB];
     if (steps > 0)

@@ -336,12 +336,16 @@ static bool makes_steps(const struct report *r, uint32_t pid)
 
 /* What computes in double in a process that makes no steps (a simulator, a loader's worker,
  * a server beside the training) is not the model's precision, and shortens no step by
- * itself: of all such CPU time the part in processes that do. All of it where nobody makes
- * steps, or processes are not told apart. */
+ * itself: of all such CPU time the part in processes that do. All of it where processes
+ * are not told apart. NaN where nobody makes steps: nothing tells of a model. */
 static double doubles_of_training(const struct report *r)
 {
     double all = 0, training = 0;
-    bool any = false;
+    bool any = false, made = r->account.known;
+    for (size_t i = 0; i < r->process_count; i++)
+        made |= r->processes[i].steps > 0;
+    if (!made)
+        return NAN;
     for (size_t i = 0; i < r->hot.teams.count; i++) {
         const struct team *t = &r->hot.teams.list[i];
         const bool steps = makes_steps(r, t->pid);

@@ -87,8 +87,13 @@ static double mean_look(const struct py_profile *p)
                       : p->period_ns;
 }
 
-/* Where one line calls the collector (all of its time is collecting, and most collecting is
- * at it), what is outside of phases and not at that line is the program's own work, and
+/* All of its time is collecting, and most collecting is at it. */
+static bool calls_collector(const struct py_thread *t, const struct py_place *line)
+{
+    return line->ns > 0 && line->ns <= 1.03 * t->gc_ns && line->ns >= 0.5 * t->gc_ns;
+}
+
+/* Where one line calls the collector, what is outside of phases and not at that line is the program's own work, and
  * stays. Both ends of every call fall between two looks at the stack: what is less than
  * that makes of it is not known. */
 static double beside_collector(const struct report *r, const struct py_thread *t,
@@ -96,8 +101,7 @@ static double beside_collector(const struct report *r, const struct py_thread *t
 {
     const double steps = (double)r->account.steps;
     const double look_ns = mean_look(&r->python);
-    const bool calls = line->ns <= 1.03 * t->gc_ns && line->ns >= 0.5 * t->gc_ns;
-    if (!r->account.known || !(steps > 0) || !calls)
+    if (!r->account.known || !(steps > 0) || !calls_collector(t, line))
         return NAN;
     /* One call for every step; steps are counted from one to the next. */
     const double beside = f->v[FACT_OTHER_SHARE] -
@@ -156,6 +160,18 @@ static double before_steady(const struct report *r, const struct py_lines *l)
     return a->known ? a->warmup_ns + fmax(a->startup_ns - l->used_ns[PY_IMPORT], 0) : 0;
 }
 
+/* Most bytes are allocated outside of all zones, and there one line of the program has
+ * most of the time: a person finds that line sooner than the library it calls. */
+static bool is_allocated_in(const struct report *r, const struct py_lines *l)
+{
+    const struct alloc_site *most = NULL;
+    for (size_t i = 0; i < r->allocations.site_count; i++)
+        if (!most || r->allocations.sites[i].bytes > most->bytes)
+            most = &r->allocations.sites[i];
+    return most && !most->zone[0] && r->phases.wall_ns > 0 &&
+           l->top[PY_PLAIN].ns >= 0.5 * l->used_ns[PY_PLAIN] && l->top[PY_PLAIN].ns > 0;
+}
+
 void facts_of_python(struct report *r, struct facts *f)
 {
     const struct py_profile *p = &r->python;
@@ -179,6 +195,7 @@ void facts_of_python(struct report *r, struct facts *f)
         f->v[FACT_CHECKPOINT_BESIDE] = beside_saving(&lines, loop);
     f->v[FACT_IMPORT_CPU_S] = lines.import_cpu_ns / 1e9;
     f->v[FACT_IMPORT_S] = lines.used_ns[PY_IMPORT] / 1e9;
+    f->source[FACT_IMPORT_S] = NULL;
     f->v[FACT_COMPILE_SHARE] = at_most(
         fmax(lines.used_ns[PY_COMPILE] - early, 0) / loop, 1);
     const double load_ns = lines.used_ns[PY_LOADING] + lines.used_ns[PY_COLLATE];
@@ -192,4 +209,8 @@ void facts_of_python(struct report *r, struct facts *f)
     f->v[FACT_GC_LIKELY_SHARE] = gc_likely(r, t, f->v[FACT_IMPORT_S], loop);
     f->v[FACT_GC_BESIDE_SHARE] = beside_collector(r, t, &lines.top[PY_ANY], f);
     set_lines(r, f, &lines);
+    if (calls_collector(t, &lines.top[PY_ANY]))
+        put_line(r, f, PLACE_COLLECT, &lines.top[PY_ANY]);
+    if (is_allocated_in(r, &lines))
+        put_line(r, f, PLACE_ALLOC, &lines.top[PY_PLAIN]);
 }

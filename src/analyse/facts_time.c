@@ -111,6 +111,42 @@ static void place_of_phase(struct report *r, struct facts *f, int phase,
     buf_release(&b);
 }
 
+/* ---- Imports ------------------------------------------------------------------------- */
+
+static bool is_import(const struct op *op)
+{
+    return op->kind == OP_ZONE && strncmp(op->name, "import ", 7) == 0;
+}
+
+static bool is_in_import(const struct report *r, uint32_t index)
+{
+    for (index = r->ops.ops[index].parent; index; index = r->ops.ops[index].parent)
+        if (is_import(&r->ops.ops[index]))
+            return true;
+    return false;
+}
+
+static bool has_python(const struct report *r)
+{
+    return r->layer.present || r->layer.without || r->python.present ||
+           r->main_process >= r->process_count ||
+           strstr(path_base(r->processes[r->main_process].exe), "python");
+}
+
+/* Where nobody looks at Python's stacks its layer still tells of the imports that take
+ * longest. A program without Python has none. */
+static void set_imports(const struct report *r, struct facts *f)
+{
+    double ns = 0;
+    for (uint32_t i = 1; i < r->ops.count; i++)
+        if (is_import(&r->ops.ops[i]) && !is_in_import(r, i))
+            ns += r->ops.ops[i].main_ns;
+    if (ns > 0 || !has_python(r)) {
+        f->v[FACT_IMPORT_S] = ns / 1e9;
+        f->source[FACT_IMPORT_S] = "zones";
+    }
+}
+
 void facts_of_time(struct report *r, struct facts *f)
 {
     const struct step_account *a = &r->account;
@@ -125,6 +161,7 @@ void facts_of_time(struct report *r, struct facts *f)
     } else {
         set_whole(f, &r->phases);
     }
+    set_imports(r, f);
     place_of_phase(r, f, SONDE_DATA_LOADING, PLACE_TRANSFORM);
     place_of_phase(r, f, SONDE_PREPROCESSING, PLACE_TRANSFORM);
     place_of_phase(r, f, SONDE_COLLATE, PLACE_COLLATE);

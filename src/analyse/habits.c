@@ -216,7 +216,12 @@ static int check(const struct habits *h, const struct settings *s,
     if (s->logging > 0 && !(h->log_ns > 0))
         return refuse(error, "no time in logging was recorded");
     if (s->gc > 0 && !(h->gc_ns > 0))
-        return refuse(error, "no time in Python's garbage collector was recorded");
+        return refuse(error,
+                      h->facts && fact_known(h->facts, FACT_GC_LIKELY_SHARE)
+                          ? "the garbage collector took no time in its steps that "
+                            "imports, the start and the end do not explain (the "
+                            "report's share is of the whole run)"
+                          : "no time in Python's garbage collector was recorded");
     if (s->optimizer > 0 && !(h->optimizer_ns > 0))
         return refuse(error, "no steps of an optimizer were recorded");
     if (s->exchange > 0 && !(h->exchange_ns > 0))

@@ -161,7 +161,7 @@ static void add_evidence(const struct facts *f, const enum fact *list, bool need
 {
     for (size_t i = 0; i < RULE_FACTS && list[i] != FACT_NONE; i++) {
         const struct fact_info *info = &fact_infos[list[i]];
-        if (n->evidence_count == EVIDENCE_MAX || !fact_known(f, list[i]) ||
+        if (n->evidence_count == EVIDENCE_MAX || !isfinite(f->v[list[i]]) ||
             (!needed && is_noise(list[i], f->v[list[i]])))
             continue;
         n->evidence[n->evidence_count++] = (struct finding_evidence){
@@ -246,7 +246,7 @@ static const char *missing_fact(const struct facts *f, const struct rule *rule)
     return NULL;
 }
 
-enum { ALONE_LOW = 1, NEEDS_CAUSE = 2, ALWAYS_LOW = 4 };
+enum { ALONE_LOW = 1, NEEDS_CAUSE = 2, ALWAYS_LOW = 4, OF_OTHERS = 8 };
 
 static void ask(struct engine *e, const struct rule *rule, unsigned *ret_flags)
 {
@@ -268,7 +268,8 @@ static void ask(struct engine *e, const struct rule *rule, unsigned *ret_flags)
     if (rule->judge(e->c, &draft) && draft.stake > 0) {
         ret_flags[d->finding_count] = (draft.alone_is_low ? ALONE_LOW : 0) |
                                       (draft.needs_cause ? NEEDS_CAUSE : 0) |
-                                      (draft.always_low ? ALWAYS_LOW : 0);
+                                      (draft.always_low ? ALWAYS_LOW : 0) |
+                                      (draft.of_others ? OF_OTHERS : 0);
         add_finding(e, rule, &draft);
     } else {
         d->quiet++;
@@ -399,6 +400,33 @@ static void judge_symptoms(struct diagnosis *d, const struct thresholds *t,
     d->finding_count = kept;
 }
 
+/* Who stands before what it explains, by what is at stake in that, is as severe. */
+static void raise_causes(struct diagnosis *d)
+{
+    for (size_t i = 0; i < d->finding_count; i++) {
+        const struct finding *n = &d->findings[i];
+        struct finding *best = n->symptom ? NULL : highest_cause(d, n);
+        if (best && best->score > n->score && best->severity < n->severity)
+            best->severity = n->severity;
+    }
+}
+
+/* The verdict is of the first finding: nothing that matters less may hide it. */
+static void let_the_severest_lead(struct diagnosis *d)
+{
+    struct finding *worst = NULL;
+    for (size_t i = 0; i < d->finding_count; i++) {
+        struct finding *n = &d->findings[i];
+        if (!worst || n->severity > worst->severity ||
+            (n->severity == worst->severity && n->score > worst->score))
+            worst = n;
+    }
+    for (size_t i = 0; i < d->finding_count; i++)
+        if (d->findings[i].severity < worst->severity &&
+            d->findings[i].score >= worst->score)
+            worst->score = fmax(worst->score, worst->stake);
+}
+
 int findings_make(const struct facts *facts, const struct thresholds *thresholds,
                   struct arena *arena, struct diagnosis *ret_diagnosis)
 {
@@ -419,11 +447,14 @@ int findings_make(const struct facts *facts, const struct thresholds *thresholds
         ask(&e, rule_at(i), flags);
     memcpy(before, d.findings, d.finding_count * sizeof *before);
     for (size_t i = 0; i < d.finding_count; i++)
-        explain(&e, i, before);
+        if (!(flags[i] & OF_OTHERS))
+            explain(&e, i, before);
     rank(&d);
     if (!thresholds->reference)
         follow_causes(&d, flags);
     judge_symptoms(&d, thresholds, flags);
+    raise_causes(&d);
+    let_the_severest_lead(&d);
     qsort(d.findings, d.finding_count, sizeof *d.findings, by_score);
     if (e.rc == 0)
         *ret_diagnosis = d;

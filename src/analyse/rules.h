@@ -40,6 +40,7 @@ struct draft {
     bool alone_is_low; /* a symptom that says little without a cause */
     bool needs_cause;  /* … or nothing */
     bool always_low;   /* worth a word, never more: not the program's doing */
+    bool of_others;    /* other programs do it: no finding about this one explains it */
 };
 
 struct rule_case {

@@ -16,6 +16,7 @@ static bool judge_saturated(const struct rule_case *c, struct draft *d)
     const bool others = foreign >= 0.25;
     d->needs_cause = !others;
     d->always_low = others;
+    d->of_others = others;
     d->stake = c->t->reference ? 0.2 : others ? fmin(foreign, 1) : 0.1;
     buf_printf(&d->text, "%.0f %% of all cores were busy", 100 * busy);
     if (others)
@@ -25,8 +26,10 @@ static bool judge_saturated(const struct rule_case *c, struct draft *d)
     buf_puts(&d->advice, others
                              ? "Give the run cores of its own: other programs compete "
                                "with it"
-                             : "Spend less CPU on loading and preprocessing, or use "
-                               "more cores");
+                         : FACT_OF(c, INPUT_SHARE) >= 0.1 || FACT_OF(c, WORKERS) > 0
+                             ? "Spend less CPU on loading and preprocessing, or use "
+                               "more cores"
+                             : "Cure what it comes from, or use more cores");
     return true;
 }
 
@@ -240,9 +243,21 @@ static bool judge_gc(const struct rule_case *c, struct draft *d)
                "Python's garbage collector takes %.0f %% of the main thread's "
                "time.",
                100 * share);
-    buf_puts(&d->advice, "gc.freeze() after setting up, gc.disable() in the loop with "
-                         "gc.collect() between epochs, or keep fewer objects");
-    put_place(&d->advice, "; they are made at ", PLACE_OF(c, ALLOC));
+    d->place = PLACE_OF(c, COLLECT);
+    /* gc.disable() stops no call of the program's own. */
+    if (d->place[0])
+        buf_printf(&d->advice,
+                   "Call gc.collect() less often, every N steps or between epochs: %s; "
+                   "gc.freeze() after setting up makes each call shorter",
+                   d->place);
+    else if (!fact_known(c->f, FACT_STEPS))
+        buf_puts(&d->advice,
+                 "gc.disable() while many objects are made and gc.enable() behind it, "
+                 "or keep fewer objects");
+    else
+        buf_puts(&d->advice,
+                 "gc.freeze() after setting up, gc.disable() in the loop with "
+                 "gc.collect() between epochs, or keep fewer objects");
     return true;
 }
 

@@ -5,6 +5,9 @@
  * levels off. Fragmentation makes the resident set grow while live blocks do not.
  */
 #include "analyse/rules.h"
+#include "base/human.h"
+
+static const double MIB = 1 << 20;
 
 /* ---- allocation_churn -------------------------------------------------------------------- */
 
@@ -71,11 +74,13 @@ static bool judge_churn(const struct rule_case *c, struct draft *d)
                             : fmax(1 - left, share);
     d->gain = (struct gain){ 0.5 * fmax(share, 0.9 * most), most,
                              most + 0.9 * (1 - most) };
+    char size[HUMAN_LEN], blocks[HUMAN_LEN];
     buf_printf(&d->text, "Allocating and giving back memory takes %.0f %% of CPU time",
                100 * share);
     if (fact_known(c->f, FACT_ALLOC_MB_PER_STEP))
-        buf_printf(&d->text, ": %.3g MiB in %.3g blocks a step",
-                   FACT_OF(c, ALLOC_MB_PER_STEP), FACT_OF(c, ALLOCS_PER_STEP));
+        buf_printf(&d->text, ": %s in %s blocks a step",
+                   human_bytes(size, FACT_OF(c, ALLOC_MB_PER_STEP) * MIB),
+                   human_number(blocks, FACT_OF(c, ALLOCS_PER_STEP), 3));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, ALLOC);
     buf_puts(&d->advice, "Allocate once and use it again (out=, preallocated buffers)");
@@ -117,6 +122,47 @@ static bool is_leak_of_growth(const struct rule_case *c)
            FACT_OF(c, GROWTH_LATE) >= c->t->leak_steady;
 }
 
+/* Of all growth live blocks were never much. At their end programs let go of everything:
+ * what was live then says nothing of what was kept until then. */
+static bool is_mostly_not_live(const struct rule_case *c, double much)
+{
+    return FACT_OF(c, FRAGMENTATION) >= 2 && FACT_OF(c, LIVE_PEAK_MB) < 0.5 * much;
+}
+
+static void put_growth(const struct rule_case *c, struct draft *d, double much,
+                       bool apart, bool fragments)
+{
+    const double rate = FACT_OF(c, GROWTH_MB_PER_MIN);
+    char size[HUMAN_LEN];
+    buf_printf(&d->text, "Memory grew by %s and went on growing",
+               human_bytes(size, much * MIB));
+    if (rate > 0)
+        buf_printf(&d->text, ", %s a minute", human_bytes(size, rate * MIB));
+    if (fragments)
+        buf_puts(&d->text, "; live blocks did not: the heap is fragmented");
+    else if (apart)
+        buf_printf(&d->text, "; at most %s of it are live blocks of the heap",
+                   human_bytes(size, FACT_OF(c, LIVE_PEAK_MB) * MIB));
+    else if (FACT_OF(c, LEAK_KB_PER_STEP) > 0)
+        buf_printf(&d->text, ", %s a step",
+                   human_bytes(size, FACT_OF(c, LEAK_KB_PER_STEP) * 1024));
+    buf_putc(&d->text, '.');
+}
+
+static void advise_against_growth(struct draft *d, bool apart, bool fragments)
+{
+    if (!fragments)
+        buf_puts(&d->advice,
+                 "Let go of what is kept: history lists, tensors with their "
+                 "graph (use .item() or .detach()), caches without a bound");
+    if (apart)
+        buf_printf(&d->advice,
+                   "%sllocate long-lived and short-lived blocks apart, try "
+                   "MALLOC_ARENA_MAX=2 or jemalloc",
+                   fragments ? "A"
+                             : "; against a heap that is larger than its blocks a");
+}
+
 static bool judge_leak(const struct rule_case *c, struct draft *d)
 {
     const bool sites = is_leak_of_sites(c);
@@ -129,26 +175,11 @@ static bool judge_leak(const struct rule_case *c, struct draft *d)
     const double much = sites ? FACT_OF(c, LEAK_MB) : FACT_OF(c, GROWTH_MB);
     const double rate = FACT_OF(c, GROWTH_MB_PER_MIN);
     d->stake = leak_stake(isnan(rate) ? much / (FACT_OF(c, RUN_S) / 60) : rate, room);
-    /* At their end programs let go of everything: live blocks then say nothing of what
-     * was kept until then. */
-    const bool fragments = !sites && FACT_OF(c, FRAGMENTATION) >= 2 &&
-                           !(FACT_OF(c, LIVE_PEAK_MB) >= 0.5 * much);
-    buf_printf(&d->text, "Memory grew by %.0f MiB and went on growing", much);
-    if (rate > 0)
-        buf_printf(&d->text, ", %.3g MiB a minute", rate);
-    if (fragments)
-        buf_puts(&d->text, "; live blocks did not: the heap is fragmented");
-    else if (FACT_OF(c, LEAK_KB_PER_STEP) > 0)
-        buf_printf(&d->text, ", %.3g KiB a step", FACT_OF(c, LEAK_KB_PER_STEP));
-    buf_putc(&d->text, '.');
+    const bool apart = !sites && is_mostly_not_live(c, much);
+    const bool fragments = apart && FACT_OF(c, LIVE_PEAK_AT) < 0.8;
+    put_growth(c, d, much, apart, fragments);
     d->place = PLACE_OF(c, LEAK);
-    if (fragments)
-        buf_puts(&d->advice, "Allocate long-lived and short-lived blocks apart, try "
-                             "MALLOC_ARENA_MAX=2 or jemalloc");
-    else
-        buf_puts(&d->advice,
-                 "Let go of what is kept: history lists, tensors with their "
-                 "graph (use .item() or .detach()), caches without a bound");
+    advise_against_growth(d, apart, fragments);
     put_place(&d->advice, "; allocated at ", PLACE_OF(c, LEAK));
     return true;
 }
@@ -257,8 +288,8 @@ const struct rule rules_memory[] = {
     { "memory_leak", "MEMORY LEAK", RULES_MEMORY, .judge = judge_leak,
       .needs = { FACT_GROWTH_MB },
       .shows = { FACT_LEAK_MB, FACT_LEAK_KB_PER_STEP, FACT_GROWTH_MB_PER_MIN,
-                 FACT_GROWTH_LATE, FACT_LIVE_MB, FACT_LIVE_PEAK_MB, FACT_RSS_MB,
-                 FACT_MEMORY_LIMIT_MB },
+                 FACT_GROWTH_LATE, FACT_LIVE_MB, FACT_LIVE_PEAK_MB, FACT_LIVE_PEAK_AT,
+                 FACT_RSS_MB, FACT_MEMORY_LIMIT_MB },
       /* What was compiled is kept: the growth goes with the compiling. */
       .yields_to = { "worker_memory_growth", "fd_leak", "recompilation" } },
     { "memory_pressure", "MEMORY NEARLY FULL", RULES_MEMORY, true,

@@ -229,8 +229,9 @@ static bool judge_checkpoint(const struct rule_case *c, struct draft *d)
         buf_printf(&d->text, ", %.0f of them", FACT_OF(c, CHECKPOINTS));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, CHECKPOINT);
-    buf_puts(&d->advice, "Write them less often, so that they take 2 % of the run at "
-                         "most, or in the background from a copy");
+    buf_puts(&d->advice,
+             "Write checkpoints less often, so that they take 2 % of the run at "
+             "most, or in the background from a copy");
     put_place(&d->advice, " (", PLACE_OF(c, CHECKPOINT));
     if (PLACE_OF(c, CHECKPOINT)[0])
         buf_putc(&d->advice, ')');
@@ -280,7 +281,7 @@ static bool judge_evaluation(const struct rule_case *c, struct draft *d)
 static bool judge_startup(const struct rule_case *c, struct draft *d)
 {
     const double imports = FACT_OF(c, IMPORT_S);
-    const double own = FACT_OF(c, STARTUP_S) - (isnan(imports) ? 0 : imports);
+    const double own = FACT_OF(c, STARTUP_S) - imports;
     const double share = own / FACT_OF(c, RUN_S);
     if (!(share >= c->t->startup) || !(own >= c->t->startup_s))
         return false;
@@ -336,7 +337,8 @@ const struct rule rules_step[] = {
       .judge = judge_evaluation, .needs = { FACT_EVALUATION_SHARE },
       .shows = { FACT_STEADY_SHARE, FACT_STEPS } },
     { "startup_bound", "SLOW START", RULES_STEP, .of_run = true, .judge = judge_startup,
-      .needs = { FACT_STARTUP_S, FACT_RUN_S },
-      .shows = { FACT_STARTUP_SHARE, FACT_IMPORT_S, FACT_STEPS } },
+      /* What takes an import its time is not the program's own start. */
+      .needs = { FACT_STARTUP_S, FACT_RUN_S, FACT_IMPORT_S },
+      .shows = { FACT_STARTUP_SHARE, FACT_STEPS } },
     { 0 },
 };

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "analyse/rules.h"
+
 const struct threshold_info threshold_infos[] = {
 #define THRESHOLD(name, value, reference, unit, text)                                  \
     { #name, unit, text, value, reference, offsetof(struct thresholds, name) },
@@ -39,20 +41,42 @@ int thresholds_use_set(struct thresholds *t, const char *set)
     return 0;
 }
 
-int thresholds_set(struct thresholds *t, const char *name, double value)
+const struct threshold_info *threshold_by_name(const char *name)
 {
     for (size_t i = 0; i < threshold_count; i++)
-        if (strcmp(threshold_infos[i].name, name) == 0 && value >= 0) {
-            *place_of(t, &threshold_infos[i]) = value;
-            return 0;
-        }
-    return -EINVAL;
+        if (strcmp(threshold_infos[i].name, name) == 0)
+            return &threshold_infos[i];
+    return NULL;
+}
+
+double threshold_most(const struct threshold_info *info)
+{
+    return strcmp(info->unit, "share") == 0 ? 1 : INFINITY;
+}
+
+int thresholds_set(struct thresholds *t, const char *name, double value)
+{
+    const struct threshold_info *info = threshold_by_name(name);
+    if (!info || !(value >= 0) || value > threshold_most(info))
+        return -EINVAL;
+    *place_of(t, info) = value;
+    return 0;
+}
+
+static bool is_rule(const char *id)
+{
+    for (size_t i = 0; i < rule_total(); i++)
+        if (strcmp(rule_at(i)->id, id) == 0)
+            return true;
+    return false;
 }
 
 int thresholds_rule_off(struct thresholds *t, const char *rule)
 {
     const size_t len = strlen(rule);
-    if (len >= RULE_ID_LEN || t->off_count == RULES_OFF_MAX)
+    if (thresholds_is_off(t, rule))
+        return 0;
+    if (!is_rule(rule) || len >= RULE_ID_LEN || t->off_count == RULES_OFF_MAX)
         return -EINVAL;
     memcpy(t->off[t->off_count++], rule, len + 1);
     return 0;

@@ -35,13 +35,19 @@ extern const size_t threshold_count;
 void thresholds_init(struct thresholds *ret_thresholds);
 /* "default" or "reference"; −EINVAL for any other. */
 int thresholds_use_set(struct thresholds *thresholds, const char *set);
+/* NULL: no such name. */
+const struct threshold_info *threshold_by_name(const char *name);
+/* The most it may be: a share of something is no more than all of it. */
+double threshold_most(const struct threshold_info *info);
 /* −EINVAL: no such name, or the value is no number it could be. */
 int thresholds_set(struct thresholds *thresholds, const char *name, double value);
+/* −EINVAL: no such rule. */
 int thresholds_rule_off(struct thresholds *thresholds, const char *rule);
 bool thresholds_is_off(const struct thresholds *thresholds, const char *rule);
 
 enum { THRESHOLDS_ERROR_LEN = 160 };
-/* Reads the key `rules` of a YAML file; other keys are others'. −ENOENT: no such file;
+/* Reads the key `rules` of a YAML file; other keys are others', but for those that are
+ * meant to be `rules` and misspelt. −ENOENT: no such file;
  * SONDE_E_FORMAT: ret_error says what and in which line; −ENOSYS: built without libyaml.
  * Untouched on failure. */
 int thresholds_read(struct thresholds *thresholds, const char *path,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "analyse/thresholds.h"
 #include "base/error.h"
@@ -14,12 +15,20 @@
 
 /* A configuration file is small; a bomb of aliases is not one. */
 enum { EVENTS_MAX = 10000, DEPTH_MAX = 32 };
+/* `off`, `set` and the thresholds. */
+enum {
+    SEEN_MAX = 2
+#define THRESHOLD(name, value, reference, unit, text) +1
+#include "analyse/threshold_list.h"
+#undef THRESHOLD
+};
 
 struct reader {
     yaml_parser_t parser;
     yaml_event_t event; /* the last one; deleted before the next */
     bool has_event;
     unsigned events;
+    bool seen[SEEN_MAX], seen_rules;
     struct thresholds *t;
     char *error;
     int rc;
@@ -88,15 +97,27 @@ static bool read_off(struct reader *r)
     const char *word = scalar(r);
     if (word)
         return thresholds_rule_off(r->t, word) == 0 ||
-               complain(r, "no such rule", word);
+               complain(r, "no such rule:", word);
     if (r->event.type != YAML_SEQUENCE_START_EVENT)
         return complain(r, "rules.off is a list of rules", NULL);
     while (next(r) && r->event.type != YAML_SEQUENCE_END_EVENT) {
         word = scalar(r);
-        if (!word || thresholds_rule_off(r->t, word) < 0)
-            return complain(r, "rules.off is a list of rules", word);
+        if (!word)
+            return complain(r, "rules.off is a list of rules", NULL);
+        if (thresholds_rule_off(r->t, word) < 0)
+            return complain(r, "no such rule:", word);
     }
     return r->rc == 0;
+}
+
+static bool complain_range(struct reader *r, const char *key, const char *word)
+{
+    const struct threshold_info *info = threshold_by_name(key);
+    char what[96];
+    (void)snprintf(what, sizeof what, "%.40s must be %s, and cannot be", key,
+                   isfinite(threshold_most(info)) ? "a share from 0 to 1"
+                                                  : "0 or more");
+    return complain(r, what, word);
 }
 
 static bool read_value(struct reader *r, const char *key)
@@ -112,8 +133,22 @@ static bool read_value(struct reader *r, const char *key)
                complain(r, "no such set (default, reference):", word);
     if (!to_number(word, &value))
         return complain(r, "not a number:", word);
-    return thresholds_set(r->t, key, value) == 0 ||
-           complain(r, "no such threshold, or it cannot be that:", key);
+    return thresholds_set(r->t, key, value) == 0 || complain_range(r, key, word);
+}
+
+/* YAML would let the last one win, and nobody would know which is meant. */
+static bool is_new(struct reader *r, const char *key)
+{
+    const struct threshold_info *info = threshold_by_name(key);
+    const size_t i = strcmp(key, "off") == 0   ? 0
+                     : strcmp(key, "set") == 0 ? 1
+                     : info                    ? 2 + (size_t)(info - threshold_infos)
+                                               : SEEN_MAX;
+    if (i >= SEEN_MAX)
+        return complain(r, "no such threshold:", key);
+    if (r->seen[i])
+        return complain(r, "stands there twice:", key);
+    return r->seen[i] = true;
 }
 
 static bool read_rules(struct reader *r)
@@ -126,7 +161,7 @@ static bool read_rules(struct reader *r)
         if (!word || strlen(word) >= sizeof key)
             return complain(r, "not a name", word);
         memcpy(key, word, strlen(word) + 1);
-        if (!next(r) || !read_value(r, key))
+        if (!is_new(r, key) || !next(r) || !read_value(r, key))
             return false;
     }
     return r->rc == 0;
@@ -145,6 +180,11 @@ static bool read_document(struct reader *r)
     while (next(r) && r->event.type != YAML_MAPPING_END_EVENT) {
         const char *key = scalar(r);
         const bool ours = key && strcmp(key, "rules") == 0;
+        if (ours && r->seen_rules)
+            return complain(r, "stands there twice:", key);
+        if (key && !ours && strncasecmp(key, "rule", 4) == 0)
+            return complain(r, "no such section (rules is meant?):", key);
+        r->seen_rules |= ours;
         if (!key && !skip_value(r))
             return false;
         if (!next(r) || !(ours ? read_rules(r) : skip_value(r)))

@@ -87,29 +87,31 @@ static void put_death(struct buf *b, const struct report *r)
     buf_puts(b, ".");
 }
 
-/* Time in no phase is the program's own: in which of its functions, if Python tells. */
-static void put_own_function(struct buf *b, const struct report *r)
+/* Time in no phase is the program's own: at which of its lines, if Python tells. Not where
+ * a model, a loader or an import has the time, nor where the program's own code has more
+ * of it than is outside of phases: then the line may well be in one. */
+static void put_own_line(struct buf *b, struct report *r)
 {
-    const struct py_profile *p = &r->python;
-    const struct py_function *most = NULL;
-    for (size_t i = 0; i < p->function_count; i++)
-        if (!pylines_is_library(p->functions[i].file) &&
-            (!most || p->functions[i].self.wall_ns > most->self.wall_ns))
-            most = &p->functions[i];
-    const double share = most ? most->self.wall_ns / p->wall_ns : 0;
-    if (most && share >= 0.2)
-        buf_printf(b, "; %.0f %% is %s itself, at %s:%u", 100 * share, most->name,
-                   path_base(most->file), most->line);
+    struct py_lines lines;
+    if (pylines_read(r, &lines) < 0 || !lines.present)
+        return;
+    const struct py_place *most = &lines.top[PY_PLAIN];
+    const double share = most->ns / lines.main_ns;
+    const double other = r->phases.share[SONDE_OTHER];
+    if (!(share >= 0.2) || lines.used_ns[PY_PLAIN] > 1.1 * other * lines.main_ns)
+        return;
+    buf_printf(b, "; %.0f %% is at %s:%u, in %s", 100 * share, path_base(most->file),
+               most->line, most->function);
 }
 
-static void put_phase(struct buf *b, const struct report *r)
+static void put_phase(struct buf *b, struct report *r)
 {
     const int phase = phase_largest(&r->phases);
     const double percent = r->phases.share[phase] * 100;
     if (phase == SONDE_OTHER) {
         buf_printf(b, "%.0f %% of the main thread's time is outside any phase",
                    percent);
-        put_own_function(b, r);
+        put_own_line(b, r);
         buf_putc(b, '.');
     } else
         buf_printf(b, "%.0f %% of the main thread's time is in %s.", percent,

@@ -454,29 +454,74 @@ static bool set_one(struct settings *s, const char *key, const char *value)
     return true;
 }
 
+/* What is wrong with a word that does not fit: its value where the name is known. */
+static void explain_word(const char *word, const char *key, const char *value,
+                         char ret_error[WHATIF_ERROR_LEN])
+{
+    static const struct {
+        const char *names, *range;
+    } rows[] = {
+        { " workers ", "a whole number from 0 to 512" },
+        { " prefetch threads ", "a whole number from 1 to 512" },
+        { " transform collate ", "a number above 0: how many times as fast" },
+        { " evaluation checkpoint logging gc batch optimizer exchange ",
+          "1 or more, 1,000,000 at most: how many times" },
+        { " data ", "free" },
+    };
+    char name[72];
+    (void)snprintf(name, sizeof name, " %.64s ", key);
+    for (size_t i = 0; value && i < sizeof rows / sizeof *rows; i++)
+        if (strstr(rows[i].names, name)) {
+            (void)snprintf(ret_error, WHATIF_ERROR_LEN, "%.40s cannot be '%.40s': %s",
+                           key, value, rows[i].range);
+            return;
+        }
+    (void)snprintf(ret_error, WHATIF_ERROR_LEN,
+                   "'%.40s' is not workers=N, prefetch=N, threads=N, transform=TIMES, "
+                   "collate=TIMES, data=free, or evaluation, checkpoint, "
+                   "logging, gc, exchange, optimizer, batch=TIMES (1 or more)",
+                   word);
+}
+
+/* The same name before `at`: one of the two cannot be meant. */
+static bool is_named_before(const char *text, const char *at, const char *key)
+{
+    const size_t len = strlen(key);
+    for (const char *p = text; p < at; p += strcspn(p, ", "), p += strspn(p, ", "))
+        if (strncmp(p, key, len) == 0 && p[len] == '=')
+            return true;
+    return false;
+}
+
 int whatif_parse(const char *text, struct settings *settings,
                  char ret_error[WHATIF_ERROR_LEN])
 {
     struct settings s = *settings;
-    for (const char *p = text; *p;) {
-        char word[64];
+    const char *p = text + strspn(text, ", ");
+    if (!*p) {
+        (void)snprintf(ret_error, WHATIF_ERROR_LEN,
+                       "'%.40s' names no setting (workers=4, say)", text);
+        return -EINVAL;
+    }
+    for (; *p; p += strspn(p, ", ")) {
+        char word[64], key[64];
         const size_t len = strcspn(p, ", ");
         const size_t used = len < sizeof word ? len : sizeof word - 1;
-        memcpy(word, p, used);
-        word[used] = '\0';
-        char *value = strchr(word, '=');
+        (void)snprintf(word, sizeof word, "%.*s", (int)used, p);
+        memcpy(key, word, sizeof key);
+        char *value = strchr(key, '=');
         if (value)
             *value++ = '\0';
-        if (len && (len >= sizeof word || !value || !set_one(&s, word, value))) {
-            (void)snprintf(
-                ret_error, WHATIF_ERROR_LEN,
-                "'%.*s' is not workers=N, prefetch=N, threads=N, transform=TIMES, "
-                "collate=TIMES, data=free, or evaluation, checkpoint, "
-                "logging, gc, exchange, optimizer, batch=TIMES (1 or more)",
-                (int)(len < 40 ? len : 40), p);
+        if (len >= sizeof word || !value || !set_one(&s, key, value)) {
+            explain_word(word, key, value, ret_error);
             return -EINVAL;
         }
-        p += len + (p[len] != '\0');
+        if (is_named_before(text, p, key)) {
+            (void)snprintf(ret_error, WHATIF_ERROR_LEN, "%.40s stands there twice",
+                           key);
+            return -EINVAL;
+        }
+        p += len;
     }
     *settings = s;
     return 0;

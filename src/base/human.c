@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char *unknown(char *ret_text)
@@ -109,6 +110,38 @@ char *human_count(char *ret_text, uint64_t count)
         ret_text[out++] = digits[i];
     }
     ret_text[out] = '\0';
+    return ret_text;
+}
+
+/* Zeros behind the point say nothing. */
+static void drop_zeros(char *text)
+{
+    size_t len = strlen(text);
+    if (!strchr(text, '.'))
+        return;
+    while (text[len - 1] == '0')
+        len--;
+    text[text[len - 1] == '.' ? len - 1 : len] = '\0';
+}
+
+char *human_number(char *ret_text, double value, int digits)
+{
+    char rounded[HUMAN_LEN];
+    if (isnan(value))
+        return unknown(ret_text);
+    (void)snprintf(rounded, sizeof rounded, "%.*e", digits - 1, value);
+    value = strtod(rounded, NULL);
+    const int exponent = value == 0 ? 0 : (int)floor(log10(fabs(value)));
+    const int decimals = digits - 1 - exponent;
+    if (!isfinite(value) || fabs(value) >= 1e15 || decimals > 20) {
+        (void)snprintf(ret_text, HUMAN_LEN, "%.3g", value);
+    } else if (fabs(value) >= 1000) {
+        ret_text[0] = '-';
+        (void)human_count(ret_text + (value < 0), (uint64_t)llround(fabs(value)));
+    } else {
+        (void)snprintf(ret_text, HUMAN_LEN, "%.*f", decimals > 0 ? decimals : 0, value);
+        drop_zeros(ret_text);
+    }
     return ret_text;
 }
 

@@ -25,6 +25,9 @@ char *human_bytes(char *ret_text, double bytes);
 /* "1,488" */
 char *human_count(char *ret_text, uint64_t count);
 
+/* "6,440", "12.3", "0.0042": at most `digits` of them count, and never an exponent. */
+char *human_number(char *ret_text, double value, int digits);
+
 /* A share of 0 to 1: "74.0 %" */
 char *human_percent(char *ret_text, double share);
 

@@ -112,7 +112,7 @@ static void put_steps(struct status_line *s, struct status_text *text, uint64_t 
     else
         status_text_add(text, NULL, "step %s", human_count(n, steps));
     if (isfinite(rate))
-        status_text_add(text, NULL, "%.3g steps/s", rate);
+        status_text_add(text, NULL, "%s steps/s", human_number(n, rate, 3));
     if (isfinite(rate) && s->total_steps > steps)
         status_text_add(
             text, NULL, "%s left",

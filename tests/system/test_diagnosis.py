@@ -216,6 +216,65 @@ def test_a_program_without_steps_gets_no_finding_above_low(tmp_path):
     assert answer["account"] is None
 
 
+def test_a_program_that_needs_its_data_does_not_leak(tmp_path):
+    script = tmp_path / "index.py"
+    script.write_text(
+        "import json\nd = {}\nfor i in range(400000): d[str(i)] = [i] * 3\n"
+        "s = json.dumps(d); e = json.loads(s); print(len(s), len(e))\n"
+    )
+    answer = run(tmp_path / "run", sys.executable, script).report()
+    assert "memory_leak" not in [b["id"] for b in answer["bottlenecks"]]
+
+
+IMPORTS = """\
+import sys, time
+sys.path.insert(0, {here!r})
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+time.sleep({before})
+for _ in range(20):
+    optimizer.zero_grad()
+    model(torch.ones(4, 8)).mean().backward()
+    optimizer.step()
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize(("before", "slow"), [(0, False), (4, True)])
+def test_imports_are_no_slow_start_though_nobody_looks_at_stacks(tmp_path, before, slow):
+    script = tmp_path / "train.py"
+    script.write_text(IMPORTS.format(here=str(tmp_path), before=before))
+    # As slow as a cold disk makes it.
+    site = tmp_path / "torch"
+    site.mkdir()
+    (site / "__init__.py").write_text(
+        "import sys, time\ntime.sleep(3)\nsys.path.pop(0)\n"
+        "mine = sys.modules.pop('torch')\nimport torch\n"
+    )
+    answer = run(tmp_path / "run", PYTHON, script, options=("--level", "basic")).report()
+    ids = [b["id"] for b in answer["bottlenecks"]]
+    assert ("startup_bound" in ids) == slow
+
+
+@needs_torch
+def test_the_verdict_names_no_line_of_a_phase_as_outside_of_all(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import time, torch\n"
+        "class Net(torch.nn.Linear):\n"
+        "    def forward(self, x):\n"
+        "        time.sleep(0.02)\n"
+        "        return super().forward(x)\n"
+        "model = Net(8, 8)\n"
+        "for _ in range(50): model(torch.ones(64, 8))\n"
+        "time.sleep(2)\n"
+    )
+    verdict = run(tmp_path / "run", PYTHON, script).report()["summary"]["verdict"]
+    assert "outside any phase" in verdict
+    assert "train.py:8" in verdict and "forward" not in verdict
+
+
 def test_nothing_is_checked_that_nobody_measured(tmp_path):
     answer = run(
         tmp_path / "run", "/bin/true", options=("--no-monitors", "--no-preload")

@@ -60,11 +60,12 @@ static void put_evidence(struct page *page, const struct finding *f)
     for (size_t i = 0; i < f->evidence_count; i++) {
         const struct finding_evidence *e = &f->evidence[i];
         page_fill(page, LABEL + RANK + SEVERITY + 2);
+        char value[HUMAN_LEN];
         page_left(page, e->metric, 32);
         if (strcmp(e->unit, "share") == 0)
             page_printf(page, "%6.1f %%", 100 * e->value);
         else
-            page_printf(page, "%8.4g %s", e->value,
+            page_printf(page, "%8s %s", human_number(value, e->value, 4),
                         strcmp(e->unit, "1") == 0 ? "" : e->unit);
         page_printf(page, "   %s\n", e->source);
     }

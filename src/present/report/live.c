@@ -37,9 +37,12 @@ static void put_steps(struct page *page, const struct report *now,
         return;
     flow_begin(&flow, page, "STEP");
     if (before && elapsed_s > 0 && now->steps.calls >= before->steps.calls)
-        flow_put(&flow, "%.3g steps/s now",
-                 (double)(now->steps.calls - before->steps.calls) / elapsed_s);
-    flow_put(&flow, "%.3g on average", step_rate_per_s(&now->steps));
+        flow_put(
+            &flow, "%s steps/s now",
+            human_number(
+                text, (double)(now->steps.calls - before->steps.calls) / elapsed_s, 3));
+    flow_put(&flow, "%s on average",
+             human_number(text, step_rate_per_s(&now->steps), 3));
     flow_put(&flow, "%s steps", human_count(text, now->steps.calls));
     if (d->count) {
         flow_put(&flow, "p50 %s", human_duration(text, distribution_quantile(d, 0.5)));

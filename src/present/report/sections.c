@@ -194,6 +194,7 @@ void section_steps(struct page *page, const struct report *r)
     if (d->count == 0)
         return;
     const struct unit unit = unit_for(d->mean);
+    char rate[HUMAN_LEN];
     flow_begin(&flow, page, "STEP");
     flow_put(&flow, "%.*f %s mean", decimals_of(d->mean / unit.ns), d->mean / unit.ns,
              unit.name);
@@ -201,7 +202,7 @@ void section_steps(struct page *page, const struct report *r)
     put_in_unit(&flow, "p95 ", distribution_quantile(d, 0.95), &unit, "");
     put_in_unit(&flow, "p99 ", distribution_quantile(d, 0.99), &unit, "");
     flow_put(&flow, "%s steps", human_count(count, r->steps.calls));
-    flow_put(&flow, "%.3g steps/s", step_rate_per_s(&r->steps));
+    flow_put(&flow, "%s steps/s", human_number(rate, step_rate_per_s(&r->steps), 3));
     if (!isnan(step_samples_per_s(&r->steps)))
         flow_put(&flow, "%s samples/s",
                  human_count(count, (uint64_t)(step_samples_per_s(&r->steps) + 0.5)));

@@ -83,7 +83,12 @@ static void doubles_of_numpys_fft_are_not_the_programs(void **state)
         function("void pocketfft::detail::rfftp<double>::exec<double>", "u.so", 0.3),
         function("dgemm_kernel_SKYLAKEX", "libopenblas.so", 0.2),
     };
+    struct report_process trains = { .pid = 10, .steps = 100 };
+    processes = &trains;
+    process_count = 1;
     sampled(&f, list, 2);
+    processes = NULL;
+    process_count = 0;
     assert_near(f.v[FACT_DOUBLE_SHARE], 0.2, 1e-9);
 }
 
@@ -105,9 +110,9 @@ static void doubles_beside_the_training_are_not_its_precision(void **state)
     both[1].steps = 100; /* both train */
     sampled(&f, list, 1);
     assert_near(f.v[FACT_DOUBLE_SHARE], 0.6, 1e-9);
-    both[0].steps = both[1].steps = 0; /* nobody is known to */
+    both[0].steps = both[1].steps = 0; /* nobody does: there is no model to tell of */
     sampled(&f, list, 1);
-    assert_near(f.v[FACT_DOUBLE_SHARE], 0.6, 1e-9);
+    assert_true(isnan(f.v[FACT_DOUBLE_SHARE]));
     both[0].steps = 100; /* processes are not told apart */
     teams.count = 0;
     sampled(&f, list, 1);
@@ -449,6 +454,54 @@ static double growth_with_peak(int count, double peak_s, uint64_t peak_mb)
     return f.v[FACT_GROWTH_MB];
 }
 
+/* A run of `s` seconds without steps that grew all the time; one site's blocks are left
+ * from all of it, or were let go of. */
+static double growth_without_steps(double s, bool leaves)
+{
+    static struct series_point points[100];
+    static struct report_series series;
+    static struct alloc_site site;
+    static struct run run;
+    struct facts f;
+    memset(&made, 0, sizeof made);
+    memset(&run, 0, sizeof run);
+    for (int i = 0; i < 100; i++)
+        points[i] = (struct series_point){ s * i / 100, 100 + 5 * i, 100 + 5 * i };
+    series = (struct report_series){
+        .metric = "rss", .subject = "", .points = points, .point_count = 100
+    };
+    site = (struct alloc_site){ .at = { "keep", "", 0, "", 0 },
+                                .zone = "",
+                                .leak = leaves,
+                                .live_bytes = leaves ? 400 << 20 : 0 };
+    made.run = &run;
+    made.monitors.series = &series;
+    made.monitors.series_count = 1;
+    made.start_ns = 1000;
+    made.end_ns = 1000 + (int64_t)(s * 1e9);
+    made.allocations.known = true;
+    made.allocations.sites = &site;
+    made.allocations.site_count = 1;
+    made.allocations.peak_bytes = 500u << 20;
+    made.allocations.live_bytes = site.live_bytes;
+    facts_init(&f);
+    facts_of_memory(&made, &f);
+    arena_release(&made.arena);
+    /* What was let go of is not known to have been nothing. */
+    assert_int_equal(isnan(f.v[FACT_LEAK_MB]), !leaves);
+    return f.v[FACT_GROWTH_MB];
+}
+
+/* A program that needs its data grows too. */
+static void growth_without_steps_takes_more_to_be_a_leak(void **state)
+{
+    (void)state;
+    assert_true(isnan(growth_without_steps(3, true)));
+    assert_true(isnan(growth_without_steps(59, true)));
+    assert_true(isnan(growth_without_steps(600, false)));
+    assert_near(growth_without_steps(600, true), 295, 10);
+}
+
 static void few_points_count_when_the_heap_agrees(void **state)
 {
     (void)state;
@@ -511,6 +564,7 @@ int main(void)
         cmocka_unit_test(cpu_time_of_the_main_thread_is_the_loops),
         cmocka_unit_test(another_member_works_for_itself),
         cmocka_unit_test(a_recurrence_has_the_rows_of_its_samples),
+        cmocka_unit_test(growth_without_steps_takes_more_to_be_a_leak),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),
         cmocka_unit_test(a_slope_through_swings_is_no_growth),
     };

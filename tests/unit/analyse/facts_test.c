@@ -27,6 +27,7 @@ static void what_nobody_measured_is_unknown(void **state)
         FACT_STEADY_SHARE,
         FACT_STARTUP_S,
         FACT_STARTUP_SHARE,
+        FACT_IMPORT_S, /* a program without Python imports nothing */
         FACT_WARMUP_SHARE,
         FACT_EPOCH_SHARE,
         FACT_EPOCHS,

@@ -183,6 +183,41 @@ static void others_on_the_machine_are_worth_a_word_not_more(void **state)
     trial_release(&c);
 }
 
+/* What others do has no cause in this program, whatever else is wrong with it. */
+static void cores_that_others_take_are_not_because_of_the_program(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_SYSTEM_BUSY, 1 }, { FACT_CORES, 2 },
+                           { FACT_FOREIGN_CORES, 1.7 },
+                           { FACT_REFERENCE_BLAS_SHARE, 0.9 });
+    assert_int_equal(judged(&c, "cpu_saturated")->because_count, 0);
+    c.f.v[FACT_FOREIGN_CORES] = 0.1;
+    const struct finding *n = judged(&c, "cpu_saturated");
+    assert_int_equal(n->because_count, 1);
+    /* Nothing is loaded: no advice about loading. */
+    assert_null(strstr(n->recommendation, "loading"));
+    c.f.v[FACT_INPUT_SHARE] = 0.5;
+    assert_non_null(strstr(judged(&c, "cpu_saturated")->recommendation, "loading"));
+    trial_release(&c);
+}
+
+/* gc.disable() does not stop the program's own calls. */
+static void who_calls_the_collector_is_told_to_call_it_less(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_GC_SHARE, 0.8 }, { FACT_STEPS, 100 });
+    c.f.place[PLACE_ALLOC] = "libopenblas.so";
+    const struct finding *n = judged(&c, "gc_pauses");
+    assert_non_null(strstr(n->recommendation, "gc.disable()"));
+    assert_null(strstr(n->recommendation, "libopenblas"));
+    c.f.place[PLACE_COLLECT] = "train.py:15";
+    n = judged(&c, "gc_pauses");
+    assert_non_null(strstr(n->recommendation, "less often"));
+    assert_non_null(strstr(n->recommendation, "train.py:15"));
+    assert_null(strstr(n->recommendation, "gc.disable()"));
+    trial_release(&c);
+}
+
 /* Grew, then stood still: a cache. */
 static void a_cache_that_has_filled_is_no_leak(void **state)
 {
@@ -202,9 +237,24 @@ static void growth_without_live_blocks_is_called_fragmentation(void **state)
     struct trial c = TRIAL({ FACT_GROWTH_MB, 500 }, { FACT_RSS_MB, 800 },
                            { FACT_MEMORY_LIMIT_MB, 24000 }, { FACT_GROWTH_LATE, 1 },
                            { FACT_LEAK_MB, 0 }, { FACT_LIVE_MB, 100 },
+                           { FACT_LIVE_PEAK_MB, 150 }, { FACT_LIVE_PEAK_AT, 0.3 },
                            { FACT_FRAGMENTATION, 8 });
     const struct finding *n = judged(&c, "memory_leak");
     assert_non_null(strstr(n->description, "fragmented"));
+    /* Live blocks were most at the end: they grew too, and are what can be let go of. */
+    c.f.v[FACT_LIVE_PEAK_AT] = 0.8;
+    n = judged(&c, "memory_leak");
+    assert_null(strstr(n->description, "fragmented"));
+    assert_non_null(strstr(n->description, "at most 150 MiB of it"));
+    assert_non_null(strstr(n->recommendation, "Let go of what is kept"));
+    /* Nobody knows how they went. */
+    c.f.v[FACT_LIVE_PEAK_AT] = NAN;
+    c.f.v[FACT_LIVE_PEAK_MB] = NAN;
+    n = judged(&c, "memory_leak");
+    assert_null(strstr(n->description, "live blocks"));
+    assert_null(strstr(n->recommendation, "MALLOC_ARENA_MAX"));
+    c.f.v[FACT_LIVE_PEAK_MB] = 150;
+    c.f.v[FACT_LIVE_PEAK_AT] = 0.3;
     c.f.v[FACT_FRAGMENTATION] = 1.1;
     n = judged(&c, "memory_leak");
     assert_null(strstr(n->description, "fragmented"));
@@ -279,6 +329,8 @@ int main(void)
         cmocka_unit_test(busy_cores_alone_are_no_illness),
         cmocka_unit_test(busy_cores_mean_no_more_than_what_explains_them),
         cmocka_unit_test(others_on_the_machine_are_worth_a_word_not_more),
+        cmocka_unit_test(cores_that_others_take_are_not_because_of_the_program),
+        cmocka_unit_test(who_calls_the_collector_is_told_to_call_it_less),
         cmocka_unit_test(a_cache_that_has_filled_is_no_leak),
         cmocka_unit_test(growth_without_live_blocks_is_called_fragmentation),
         cmocka_unit_test(the_sooner_the_limit_the_worse_the_leak),

@@ -160,6 +160,26 @@ static void usual_churn_is_worth_a_word_only(void **state)
     trial_release(&c);
 }
 
+/* The cause of something that matters matters as much; nothing low stands before it. */
+static void a_cause_is_as_severe_as_what_it_explains(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL(
+        { FACT_EPOCH_SHARE, 0.12 }, { FACT_EPOCHS, 8 }, { FACT_WORKERS, 2 },
+        { FACT_PERSISTENT, 1 }, { FACT_CORES, 2 }, { FACT_WORKERS_BEST, 0 },
+        { FACT_FEWER_WORKERS_LOSS, -0.002 }, { FACT_WORKER_START_S, 0.63 },
+        { FACT_WORKERS_GAIN, 0.19 }, { FACT_STEP_MS, 26 }, { FACT_LOOP_S, 2.7 });
+    struct diagnosis d;
+    assert_int_equal(findings_make(&c.f, &c.t, &c.arena, &d), 0);
+    assert_true(d.finding_count >= 2);
+    assert_string_equal(d.findings[0].id, "too_many_workers");
+    assert_string_equal(d.findings[1].id, "epoch_boundary_stall");
+    assert_true(d.findings[0].stake < c.t.medium);
+    assert_int_equal(d.findings[1].severity, SEVERITY_MEDIUM);
+    assert_int_equal(d.findings[0].severity, SEVERITY_MEDIUM);
+    trial_release(&c);
+}
+
 /* A program that frees its list at the end had live blocks until then. */
 static void what_was_live_until_the_end_is_no_fragmentation(void **state)
 {
@@ -167,7 +187,8 @@ static void what_was_live_until_the_end_is_no_fragmentation(void **state)
     struct trial c = TRIAL({ FACT_GROWTH_MB, 500 }, { FACT_RSS_MB, 900 },
                            { FACT_MEMORY_LIMIT_MB, 24000 }, { FACT_GROWTH_LATE, 1 },
                            { FACT_LEAK_MB, 0 }, { FACT_LIVE_MB, 10 },
-                           { FACT_FRAGMENTATION, 90 }, { FACT_LIVE_PEAK_MB, 250 });
+                           { FACT_FRAGMENTATION, 90 }, { FACT_LIVE_PEAK_MB, 250 },
+                           { FACT_LIVE_PEAK_AT, 0.5 });
     assert_null(strstr(judged(&c, "memory_leak")->description, "fragmented"));
     c.f.v[FACT_LIVE_PEAK_MB] = 249;
     assert_non_null(strstr(judged(&c, "memory_leak")->description, "fragmented"));
@@ -269,6 +290,7 @@ int main(void)
         cmocka_unit_test(blocks_of_operators_are_worth_a_word_only),
         cmocka_unit_test(a_team_that_has_nothing_to_gain_is_worth_a_word_only),
         cmocka_unit_test(what_was_live_until_the_end_is_no_fragmentation),
+        cmocka_unit_test(a_cause_is_as_severe_as_what_it_explains),
         cmocka_unit_test(objects_of_the_interpreter_are_no_growth),
         cmocka_unit_test(what_says_nothing_is_no_evidence),
     };

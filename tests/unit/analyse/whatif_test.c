@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "unit.h"
 
@@ -456,22 +457,61 @@ static void settings_are_read_from_words(void **state)
     assert_near(loop.batch, 8, 0);
     assert_near(loop.optimizer, 4, 0);
     assert_false(loop.loader);
-    static const char *const wrong[] = {
-        "workers",        "workers=-1",    "workers=1.5",    "workers=x",
-        "prefetch=0",     "data=cheap",    "transform=0",    "worker=2",
-        "workers=100000", "transform=nan", "evaluation=0.5", "checkpoint=0",
-        "batch=nan",      "logging=x",     "batch=-2",       "collate=0",
-        "optimizer=0.5"
-    };
+    static const char *const wrong[] = { "workers",
+                                         "workers=-1",
+                                         "workers=1.5",
+                                         "workers=x",
+                                         "prefetch=0",
+                                         "data=cheap",
+                                         "transform=0",
+                                         "worker=2",
+                                         "workers=100000",
+                                         "transform=nan",
+                                         "evaluation=0.5",
+                                         "checkpoint=0",
+                                         "batch=nan",
+                                         "logging=x",
+                                         "batch=-2",
+                                         "collate=0",
+                                         "optimizer=0.5",
+                                         ",",
+                                         "",
+                                         "workers=2,workers=4" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(whatif_parse(wrong[i], &s, error), -EINVAL);
         assert_int_equal(s.workers, 4);
     }
 }
 
+/* Who has the words right and a number too large is told the number. */
+static void a_value_out_of_range_is_told_its_range(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *told;
+    } rows[] = {
+        { "workers=100000",
+          "workers cannot be '100000': a whole number from 0 to 512" },
+        { "evaluation=1e12", "1,000,000 at most" },
+        { "transform=0", "above 0" },
+        { ",", "names no setting" },
+        { "workers=2,workers=4", "workers stands there twice" },
+        { "prefetch=2 workers=2 prefetch=2", "prefetch stands there twice" },
+        { "worker=2", "'worker=2' is not workers=N" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct settings s = { 0 };
+        char error[WHATIF_ERROR_LEN] = "";
+        assert_int_equal(whatif_parse(rows[i].text, &s, error), -EINVAL);
+        if (!strstr(error, rows[i].told))
+            fail_msg("'%s' does not say '%s'", error, rows[i].told);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_value_out_of_range_is_told_its_range),
         cmocka_unit_test(waits_scale_beyond_the_cores),
         cmocka_unit_test(workers_do_not_help_when_shipping_costs_more),
         cmocka_unit_test(the_main_process_bounds_what_many_workers_ship),

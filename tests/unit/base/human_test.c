@@ -72,12 +72,32 @@ static void shares_become_percentages(void **state)
     assert_string_equal(human_percent(text, 1e40), "1e+42 %");
 }
 
+static void numbers_have_no_exponent(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = { { 6437.2, "6,440" }, { 3182, "3,180" },
+                  { 999.6, "1,000" },  { 12.34, "12.3" },
+                  { 0.5, "0.5" },      { 0, "0" },
+                  { -4381, "-4,380" }, { 0.00012, "0.00012" },
+                  { 24110, "24,100" }, { 1e9, "1,000,000,000" },
+                  { NAN, "–" } };
+    char text[HUMAN_LEN];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(human_number(text, cases[i].value, 3), cases[i].text);
+    assert_string_equal(human_number(text, 24113, 4), "24,110");
+    assert_string_equal(human_number(text, 0.46305, 4), "0.4631");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_take_the_unit_that_fits),
         cmocka_unit_test(bytes_are_powers_of_1024),
         cmocka_unit_test(counts_have_thousands_separators),
+        cmocka_unit_test(numbers_have_no_exponent),
         cmocka_unit_test(shares_become_percentages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
