@@ -673,6 +673,7 @@ int compare_runs(const struct report *const *runs, size_t count, const char *qua
     if (rc == 0) {
         c->verdict = verdict_of(c);
         c->batch = best_batch(c);
+        c->since = c->run_count == 2 ? c->runs[1]->since : "";
         rc = c->verdict && c->batch ? 0 : -ENOMEM;
     }
     if (rc < 0) {

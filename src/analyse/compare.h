@@ -74,6 +74,7 @@ struct comparison {
     struct compare_row *rows; /* by section, in order of importance */
     size_t row_count, row_cap;
     const char *verdict;
+    const char *since; /* what became of the first one's advice; "" nothing */
     const char *batch; /* the best batch size, in words; "" nothing to say */
 };
 

@@ -75,16 +75,30 @@ static int put_why(struct report *r, const struct finding *f)
     return rc;
 }
 
+/* The time that a gain is a part of, as it is now; what it is called; its unit. */
+struct time_of_gain {
+    const char *name, *unit;
+    double now;
+};
+
+static struct time_of_gain time_of(const struct report *r, enum gain_of of)
+{
+    const double loop_s = account_loop_ns(&r->account) / 1e9;
+    if (of == GAIN_OF_STEP)
+        return (struct time_of_gain){ " per step", "ms", r->account.median_ns / 1e6 };
+    if (of == GAIN_OF_LOOP && loop_s > 0)
+        return (struct time_of_gain){ " from the first step to the last", "s", loop_s };
+    return (struct time_of_gain){ " for the run", "s", report_duration_s(r) };
+}
+
 static void put_gain(struct buf *b, const struct report *r, const struct finding *f)
 {
-    const double low = 1 - f->gain.high, high = 1 - f->gain.low;
-    const double ms = r->account.median_ns / 1e6, s = r->account.wall_ns / 1e9;
+    const struct time_of_gain t = time_of(r, f->gain_of);
     buf_printf(b, ". Predicted: %.0f–%.0f %% less time", 100 * f->gain.low,
                100 * f->gain.high);
-    if (f->gain_of_run && s > 0)
-        buf_printf(b, " for the run (%.3g → %.3g–%.3g s)", s, s * low, s * high);
-    else if (!f->gain_of_run && ms > 0)
-        buf_printf(b, " per step (%.3g → %.3g–%.3g ms)", ms, ms * low, ms * high);
+    if (t.now > 0)
+        buf_printf(b, "%s (%.3g → %.3g–%.3g %s)", t.name, t.now,
+                   t.now * (1 - f->gain.high), t.now * (1 - f->gain.low), t.unit);
 }
 
 static int put_next(struct report *r, const struct finding *f)

@@ -23,7 +23,10 @@ struct finding_evidence {
     double value;
 };
 
-/* As a share of step time saved; NaN when time is not what is at stake. */
+/* What a gain is a share of. The loop is the run from its first step to its last. */
+enum gain_of { GAIN_OF_STEP, GAIN_OF_LOOP, GAIN_OF_RUN };
+
+/* As a share of that time saved; NaN when time is not what is at stake. */
 struct gain {
     double low, mid, high;
 };
@@ -42,7 +45,7 @@ struct finding {
     struct finding_evidence evidence[EVIDENCE_MAX];
     size_t evidence_count;
     struct gain gain;
-    bool gain_of_run; /* a part of the run's time, not of a step's */
+    enum gain_of gain_of;
     /* What the tool's own predictions of this kind were off by (store/ledger.h). */
     size_t tries;
     double past_error; /* median, relative; NaN without tries */

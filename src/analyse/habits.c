@@ -330,6 +330,17 @@ static void widen_threads(const struct settings *s, struct habits_forecast *f)
     f->loop_high_ns *= 1.1;
 }
 
+/* Sleep stays, however uncertain the rest is. */
+static void bound_threads(const struct habits *h, const struct settings *s,
+                          struct habits_forecast *f)
+{
+    if (s->threads <= 0 || s->batch > 0)
+        return;
+    const double asleep_ns = 0.95 * threads_asleep(h->facts) * h->step_ns;
+    f->step_low_ns = fmin(fmax(f->step_low_ns, asleep_ns), f->step_ns);
+    f->loop_low_ns = fmin(fmax(f->loop_low_ns, asleep_ns * h->steps), f->loop_ns);
+}
+
 int habits_predict(const struct habits *h, const struct settings *s,
                    const struct forecast *loader, double loader_now_ns,
                    struct habits_forecast *ret_forecast,
@@ -361,6 +372,7 @@ int habits_predict(const struct habits *h, const struct settings *s,
     widen_sampled(h, s, &f);
     widen_threads(s, &f);
     widen(h, &f);
+    bound_threads(h, s, &f);
     *ret_forecast = f;
     return 0;
 }

@@ -79,6 +79,12 @@ double rule_stretched(const struct rule_case *c)
     return 1 - (1 - lock) * (1 - quota);
 }
 
+const char *rule_loop_words(const struct rule_case *c)
+{
+    return FACT_OF(c, LOOP_S) > 0 ? "the time from the first step to the last"
+                                  : "the run";
+}
+
 double rule_of_run(const struct rule_case *c, double step_share)
 {
     return step_share * rule_steady(c) * (1 - rule_stretched(c));
@@ -224,7 +230,7 @@ static void add_finding(struct engine *e, const struct rule *rule,
         .description = keep(e, &draft->text),
         .recommendation = keep(e, &draft->advice),
         .place = draft->place,
-        .gain_of_run = rule->of_run,
+        .gain_of = rule->gain_of,
         .gain = widened(e->c->f, bounded(within_all(draft->gain))),
         .past_error = NAN,
     };

@@ -52,7 +52,7 @@ struct rule {
     const char *id, *title;
     enum rule_family family;
     bool symptom;
-    bool of_run; /* its gain is a part of the run's time, not of a step's */
+    enum gain_of gain_of; /* whose time its gain is a part of; mostly a step's */
     enum fact needs[RULE_FACTS], shows[RULE_FACTS];
     const char *yields_to[RULE_YIELDS];
     /* False: silent. */
@@ -77,6 +77,8 @@ double rule_steady(const struct rule_case *c);
 /* Share of the time in which the main thread waits for what has nothing to do with what
  * it was about to do: the GIL, the CPU quota. Every phase is that much longer. */
 double rule_stretched(const struct rule_case *c);
+/* What shares of the loop are of, in words: a program without steps has no loop. */
+const char *rule_loop_words(const struct rule_case *c);
 /* Of a part of step time: what the whole run loses by it, such waits apart. */
 double rule_of_run(const struct rule_case *c, double step_share);
 /* Work that a team of as many threads as cores does in pieces, in the time it takes. The

@@ -17,8 +17,9 @@ static void put_settings(const struct rule_case *c, struct draft *d)
     else if (idle >= 0.1)
         buf_printf(&d->advice, "; %.1f of %.0f cores are idle", idle,
                    FACT_OF(c, CORES));
-    if (best > 0 && best != workers)
-        buf_printf(&d->advice, "; use num_workers=%.0f", best);
+    if (best >= 0 && best != workers)
+        buf_printf(&d->advice, "; use num_workers=%.0f%s", best,
+                   best == 0 ? ": without workers no batch has to be sent" : "");
     else
         buf_puts(&d->advice, "; more workers would not help: make samples cheaper");
 }

@@ -29,7 +29,7 @@ static struct gain gain_of_seldom(double share)
                           fmin(1 - 0.9 * (1 - share), 0.99) };
 }
 
-/* Something that was `share` of the run is to be at most `target` of it. At least, it is
+/* Something that was `share` of the loop is to be at most `target` of it. At least, it is
  * done five times less often. */
 static struct gain gain_of_target(double share, double target)
 {
@@ -224,14 +224,15 @@ static bool judge_checkpoint(const struct rule_case *c, struct draft *d)
     d->gain = gain_of_target(share, 0.02);
     /* What was written is still on its way to the disk while the next steps compute. */
     d->gain.high = fmax(d->gain.high, fmin(1.3 * share, 0.99));
-    buf_printf(&d->text, "%.0f %% of the run writes checkpoints", 100 * share);
+    buf_printf(&d->text, "%.0f %% of %s goes into checkpoints", 100 * share,
+               rule_loop_words(c));
     if (FACT_OF(c, CHECKPOINTS) >= 1)
         buf_printf(&d->text, ", %.0f of them", FACT_OF(c, CHECKPOINTS));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, CHECKPOINT);
     buf_puts(&d->advice,
-             "Write checkpoints less often, so that they take 2 % of the run at "
-             "most, or in the background from a copy");
+             "Write checkpoints less often, so that they take 2 % of the loop "
+             "at most, or in the background from a copy");
     put_place(&d->advice, " (", PLACE_OF(c, CHECKPOINT));
     if (PLACE_OF(c, CHECKPOINT)[0])
         buf_putc(&d->advice, ')');
@@ -250,8 +251,8 @@ static bool judge_logging(const struct rule_case *c, struct draft *d)
     /* What is computed only to be logged goes with it; what was written is still on its
      * way to the disk while the next steps compute. */
     d->gain.high = fmax(d->gain.high, fmin(1.4 * share, 0.98));
-    buf_printf(&d->text, "%.0f %% of the main thread's time goes into logging%s",
-               100 * share, synced >= log ? " and flushing files" : "");
+    buf_printf(&d->text, "%.0f %% of %s goes into logging%s", 100 * share,
+               rule_loop_words(c), synced >= log ? " and flushing files" : "");
     put_place(&d->text, ", at ", PLACE_OF(c, LOG));
     buf_putc(&d->text, '.');
     d->place = PLACE_OF(c, LOG);
@@ -270,10 +271,11 @@ static bool judge_evaluation(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = share;
     d->gain = gain_of_target(share, 0.1);
-    buf_printf(&d->text, "%.0f %% of the run evaluates.", 100 * share);
+    buf_printf(&d->text, "%.0f %% of %s is evaluation.", 100 * share,
+               rule_loop_words(c));
     buf_puts(&d->advice,
              "Evaluate less often or on a part of the data, so that it takes "
-             "a tenth of the run at most, with larger batches and without "
+             "a tenth of the loop at most, with larger batches and without "
              "gradients (torch.inference_mode())");
     return true;
 }
@@ -326,17 +328,18 @@ const struct rule rules_step[] = {
     { "recompilation", "COMPILING AGAIN", RULES_STEP, .judge = judge_compile,
       .needs = { FACT_COMPILE_SHARE },
       .shows = { FACT_STEP_MS, FACT_STEP_P99_MS, FACT_SLOW_STEP_SHARE } },
-    { "checkpoint_stall", "CHECKPOINTS", RULES_STEP, .of_run = true,
+    { "checkpoint_stall", "CHECKPOINTS", RULES_STEP, .gain_of = GAIN_OF_LOOP,
       .judge = judge_checkpoint, .needs = { FACT_CHECKPOINT_SHARE },
       .shows = { FACT_CHECKPOINTS, FACT_STEPS, FACT_WRITE_SHARE, FACT_SYNC_IO_SHARE } },
-    { "logging_stall", "LOGGING", RULES_STEP, .of_run = true, .judge = judge_logging,
-      .needs = { FACT_LOG_SHARE },
+    { "logging_stall", "LOGGING", RULES_STEP, .gain_of = GAIN_OF_LOOP,
+      .judge = judge_logging, .needs = { FACT_LOG_SHARE },
       .shows = { FACT_SYNC_IO_SHARE, FACT_WRITE_SHARE, FACT_STEP_MS },
       .yields_to = { "checkpoint_stall" } },
-    { "evaluation_heavy", "EVALUATION", RULES_STEP, .of_run = true,
+    { "evaluation_heavy", "EVALUATION", RULES_STEP, .gain_of = GAIN_OF_LOOP,
       .judge = judge_evaluation, .needs = { FACT_EVALUATION_SHARE },
       .shows = { FACT_STEADY_SHARE, FACT_STEPS } },
-    { "startup_bound", "SLOW START", RULES_STEP, .of_run = true, .judge = judge_startup,
+    { "startup_bound", "SLOW START", RULES_STEP, .gain_of = GAIN_OF_RUN,
+      .judge = judge_startup,
       /* What takes an import its time is not the program's own start. */
       .needs = { FACT_STARTUP_S, FACT_RUN_S, FACT_IMPORT_S },
       .shows = { FACT_STARTUP_SHARE, FACT_STEPS } },

@@ -128,8 +128,8 @@ static bool judge_epoch(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = share;
     gain_of_kept_workers(c, d, share);
-    buf_printf(&d->text, "%.0f %% of the run passes at the change of epochs",
-               100 * share);
+    buf_printf(&d->text, "%.0f %% of %s passes at the change of epochs", 100 * share,
+               rule_loop_words(c));
     if (FACT_OF(c, PERSISTENT) == 0 && FACT_OF(c, WORKERS) > 0)
         buf_puts(&d->text, ": workers are started anew each time");
     buf_putc(&d->text, '.');
@@ -163,8 +163,9 @@ const struct rule rules_workers[] = {
       .needs = { FACT_WORKERS, FACT_FEWER_WORKERS_LOSS, FACT_WORKERS_BEST },
       .shows = { FACT_CORES, FACT_WORKER_START_S, FACT_WORKER_PRIVATE_MB, FACT_BATCH_MB,
                  FACT_STEP_MS } },
-    { "epoch_boundary_stall", "STALLS BETWEEN EPOCHS", RULES_INPUT, .of_run = true,
-      .judge = judge_epoch, .needs = { FACT_EPOCH_SHARE, FACT_EPOCHS },
+    { "epoch_boundary_stall", "STALLS BETWEEN EPOCHS", RULES_INPUT,
+      .gain_of = GAIN_OF_LOOP, .judge = judge_epoch,
+      .needs = { FACT_EPOCH_SHARE, FACT_EPOCHS },
       .shows = { FACT_WORKERS, FACT_PERSISTENT, FACT_WORKER_START_S },
       .yields_to = { "too_many_workers" } },
     { "shm_pressure", "SHARED MEMORY NEARLY FULL", RULES_INPUT, .judge = judge_shm,

@@ -48,6 +48,19 @@ static double alone_then_pieces(const struct facts *f, double alone, double work
     return alone + (work - alone) * fmin(UNEVEN / fmax(together, 1), 1);
 }
 
+/* Whoever else runs meanwhile: a team's other threads may spin beside it. Only where cores
+ * are left over: elsewhere it may be waiting for one of those, which fewer threads would
+ * give it. */
+double threads_asleep(const struct facts *f)
+{
+    const double input = f->v[FACT_INPUT_SHARE], wait = f->v[FACT_WAIT_SHARE];
+    const double cpu = f->v[FACT_SAMPLE_CPU_SHARE];
+    if (!(f->v[FACT_CPU_CORES] <= f->v[FACT_CORES] - 0.5))
+        return 0;
+    const double share = f->v[FACT_WORKERS] > 0 ? wait : input * (1 - fmin(cpu, 1));
+    return fmin(fmax(known_or(share, 0), 0), 1);
+}
+
 /* Children have `threads` each, the main process `own_threads`. */
 static double left_with(const struct facts *f, double threads, double own_threads)
 {
@@ -66,7 +79,7 @@ static double left_with(const struct facts *f, double threads, double own_thread
                                                   : own + fmax(one, theirs / cores);
     const double all = theirs > 0 ? (work + besides) / cores : 0;
     /* Neither works nor waits for a core: for something outside. */
-    const double idle = fmax(1 - f->v[FACT_CPU_CORES], 0);
+    const double idle = fmax(1 - f->v[FACT_CPU_CORES], threads_asleep(f));
     return isnan(path) ? NAN : fmax(path, all) + idle;
 }
 

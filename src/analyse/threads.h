@@ -12,6 +12,10 @@ bool threads_train_beside(const struct facts *facts);
 /* Of each process, so that all of them together want no more than the cores. */
 double threads_that_fit(const struct facts *facts);
 
+/* Share of a step in which the main thread is asleep for its next batch, where that is no
+ * wait for a core: no number of threads makes it shorter. 0 where nobody knows. */
+double threads_asleep(const struct facts *facts);
+
 /* In steps of now. NaN: what is work and what is waiting is not known. */
 double threads_left(const struct facts *facts, double threads);
 /* … with as many threads as cores: of the main process, and of all that it waits for

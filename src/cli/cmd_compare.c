@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "analyse/compare.h"
+#include "analyse/trials.h"
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -12,6 +13,7 @@
 #include "cli/report_html.h"
 #include "cli/runs.h"
 #include "present/report/compare.h"
+#include "store/list.h"
 
 enum compare_format { COMPARE_TEXT, COMPARE_JSON, COMPARE_CSV, COMPARE_HTML };
 
@@ -85,7 +87,11 @@ static int compare_and_print(const struct cli_runs *c, const struct compare_opti
 {
     struct comparison *comparison;
     struct output out;
-    int rc = compare_runs((const struct report *const *)c->reports, c->count, o->metric,
+    int rc = c->count == 2
+                 ? trial_between(c->reports[0], c->reports[1], store_directory())
+                 : 0;
+    if (rc == 0)
+        rc = compare_runs((const struct report *const *)c->reports, c->count, o->metric,
                           &comparison);
     if (rc < 0) {
         cli_error("cannot compare the runs: %s", error_text(rc));

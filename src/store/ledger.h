@@ -1,14 +1,15 @@
 /* ledger.h: what was predicted, and what came of it.
  *
  * DIR/ledger.jsonl, one line per prediction that was tried: by the next run of the same
- * program in which the illness is gone, by `compare`, by `tune`. Lines are appended, each
+ * program that followed the advice (analyse/trials.h), by `compare`, by `tune`. Lines are appended, each
  * by one write, and never changed; a line that cannot be read is skipped.
  *
  *     {"time_ns":…,"kind":"data_loading_bound","program":"train.py","before":"7f3a",
  *      "after":"81bc","predicted":{"low":0.4,"mid":0.6,"high":0.7},"measured":0.55}
  *
- * Gains are fractions of step time saved. The error of a prediction is that of the step
- * time it foretold: (1 − mid) / (1 − measured) − 1.
+ * Gains are fractions saved of the time that was predicted: of a step, of the loop or of
+ * the run, as the kind's advice has it. The error of a prediction is that of the time it
+ * foretold: (1 − mid) / (1 − measured) − 1.
  */
 #ifndef SONDE_STORE_LEDGER_H
 #define SONDE_STORE_LEDGER_H

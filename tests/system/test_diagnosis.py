@@ -3,6 +3,7 @@
 # timeout: 400
 
 import json
+import re
 import subprocess
 import sys
 
@@ -121,6 +122,20 @@ def test_what_if_answers_for_what_is_done_now_and_then(evaluating):
 
 
 @needs_torch
+def test_what_is_predicted_of_the_loop_is_not_called_the_run(evaluating):
+    answer = evaluating.report()
+    first, account = answer["bottlenecks"][0], answer["account"]
+    assert first["id"] == "evaluation_heavy" and first["predicted_gain"]["of"] == "run"
+    assert "from the first step to the last" in first["description"]
+    text = " ".join(sonde("report", "--full", evaluating.directory).stdout.split())
+    predicted = re.search(r"less time from the first step to the last \(([\d.]+) →", text)
+    loop = account["wall_s"] - account["startup_s"] - account["end_s"]
+    assert float(predicted[1]) == pytest.approx(loop, rel=0.01)
+    # What evaluates is in no steady step, and people see both.
+    assert f"{account['steps']} steps" in text and "steady ones" in text
+
+
+@needs_torch
 def test_what_if_answers_for_a_faster_optimizer_or_collate_function(evaluating, waiting):
     done = sonde("report", "--json", evaluating.directory, "--what-if", "optimizer=4")
     report = json.loads(done.stdout)
@@ -195,6 +210,10 @@ def test_advice_that_was_followed_is_entered_in_the_ledger(tmp_path):
     script.write_text(text.replace("Remote(800)", "Remote(320)"))
     env = environment(SONDE_DIR=tmp_path / "store")
     sonde("run", "--quiet", "--", PYTHON, script, env=env, cwd=tmp_path)
+    # What failed in between is no run to compare with.
+    script.write_text("raise SystemExit(1)")
+    sonde("run", "--quiet", "--", PYTHON, script, env=env, cwd=tmp_path, check=False)
+    script.write_text(text.replace("Remote(800)", "Remote(320)"))
     after = sonde("run", "--", PYTHON, script, "--workers", "8", env=env, cwd=tmp_path)
     assert "SINCE" in after.stderr
     lines = (tmp_path / "store" / "ledger.jsonl").read_text().splitlines()
@@ -204,6 +223,11 @@ def test_advice_that_was_followed_is_entered_in_the_ledger(tmp_path):
     assert entry["measured"] > 0.3
     # Asked again, it is not entered again.
     sonde("report", env=env, cwd=tmp_path)
+    assert len((tmp_path / "store" / "ledger.jsonl").read_text().splitlines()) == 1
+    # Who names both runs is told, and it is entered as well.
+    (tmp_path / "store" / "ledger.jsonl").unlink()
+    named = json.loads(sonde("compare", "--json", "@2", "@0", env=env, cwd=tmp_path).stdout)
+    assert "data_loading_bound is gone" in named["since"]
     assert len((tmp_path / "store" / "ledger.jsonl").read_text().splitlines()) == 1
 
 
@@ -335,7 +359,7 @@ def test_the_share_of_epoch_changes_is_what_the_program_itself_measured(tmp_path
     assert share <= 1 and first["predicted_gain"]["high"] <= 1
     assert first["predicted_gain"]["of"] == "run"
     shown = sonde("report", tmp_path / "run").stdout
-    assert "less time for the run" in " ".join(shown.split())
+    assert "less time from the first step to the last" in " ".join(shown.split())
 
 
 BY_HAND = """

@@ -98,6 +98,7 @@ int compare_json(const struct comparison *c, FILE *out)
     field_text(&w, "schema", "sonde.comparison/1");
     put_runs(&w, c);
     field_text(&w, "verdict", c->verdict);
+    field_text(&w, "since", c->since);
     json_key(&w, "same_hardware");
     json_put_bool(&w, c->same_hardware);
     field_text(&w, "best_batch", c->batch);

@@ -264,6 +264,8 @@ int compare_text(const struct comparison *c, const struct report_style *style,
     page_printf(&page, "sonde · %zu runs side by side\n\n", c->run_count);
     put_differences(&page, c, style->full);
     put_words(&page, "VERDICT", BOLD, c->verdict);
+    if (c->since[0])
+        put_words(&page, "SINCE", BOLD, c->since);
     if (c->batch[0])
         put_words(&page, "BATCH", PLAIN, c->batch);
     page_puts(&page, PLAIN, "\n");

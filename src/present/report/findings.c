@@ -55,6 +55,12 @@ static void put_advice(struct page *page, const struct finding *f)
     buf_release(&clean);
 }
 
+static const char *const gain_words[] = {
+    [GAIN_OF_STEP] = "step time",
+    [GAIN_OF_LOOP] = "the time from the first step to the last",
+    [GAIN_OF_RUN] = "the run",
+};
+
 static void put_evidence(struct page *page, const struct finding *f)
 {
     for (size_t i = 0; i < f->evidence_count; i++) {
@@ -72,8 +78,8 @@ static void put_evidence(struct page *page, const struct finding *f)
     if (f->gain.mid >= 0) {
         page_fill(page, LABEL + RANK + SEVERITY + 2);
         page_left(page, "predicted gain", 32);
-        page_printf(page, "%6.1f %%   (%.0f – %.0f %% of step time)\n",
-                    100 * f->gain.mid, 100 * f->gain.low, 100 * f->gain.high);
+        page_printf(page, "%6.1f %%   (%.0f – %.0f %% of %s)\n", 100 * f->gain.mid,
+                    100 * f->gain.low, 100 * f->gain.high, gain_words[f->gain_of]);
     }
 }
 
@@ -173,7 +179,7 @@ static void put_gain(struct json_writer *w, const struct finding *f)
     field_number(w, "low", g->low, 4);
     field_number(w, "mid", g->mid, 4);
     field_number(w, "high", g->high, 4);
-    field_text(w, "of", f->gain_of_run ? "run" : "step");
+    field_text(w, "of", f->gain_of == GAIN_OF_STEP ? "step" : "run");
     json_object_end(w);
 }
 
@@ -336,6 +342,42 @@ void section_account(struct page *page, const struct report *r)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].ns >= 0.001 * a->wall_ns)
             flow_put(&flow, "%s %s", parts[i].name, human_duration(text, parts[i].ns));
+    flow_end(&flow);
+    page_puts(page, PLAIN, "\n");
+}
+
+/* Certain, and worth a line. */
+static bool has_drift(const struct step_account *a)
+{
+    const bool certain = a->drift_low > 0 || a->drift_high < 0;
+    return a->drift_known && certain && fabs(a->drift) >= 0.05;
+}
+
+/* "at the end 38 % slower than at the beginning (14–67 %)" */
+static void put_drift(struct flow *flow, const struct step_account *a)
+{
+    const bool slower = a->drift > 0;
+    const double low = fabs(slower ? a->drift_low : a->drift_high);
+    const double high = fabs(slower ? a->drift_high : a->drift_low);
+    flow_put(flow, "at the end %.0f %% of a step %s than at the beginning (%.0f–%.0f)",
+             100 * fabs(a->drift), slower ? "slower" : "faster", 100 * low, 100 * high);
+}
+
+void section_trend(struct page *page, const struct report *r)
+{
+    const struct step_account *a = &r->account;
+    char before[HUMAN_LEN], after[HUMAN_LEN];
+    struct flow flow;
+    if (!has_drift(a) && a->change_count == 0)
+        return;
+    flow_begin(&flow, page, "DRIFT");
+    if (has_drift(a))
+        put_drift(&flow, a);
+    for (size_t i = 0; i < a->change_count; i++)
+        flow_put(&flow, "from step %llu on %s instead of %s",
+                 (unsigned long long)(a->changes[i].at * r->series.per_point),
+                 human_duration(after, a->changes[i].after),
+                 human_duration(before, a->changes[i].before));
     flow_end(&flow);
     page_puts(page, PLAIN, "\n");
 }

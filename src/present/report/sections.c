@@ -186,6 +186,16 @@ static void put_in_unit(struct flow *flow, const char *before, double ns,
     flow_put(flow, "%s%.*f%s", before, decimals_of(value), value, after);
 }
 
+/* The mean of all steps has evaluations, checkpoints and epoch changes in it; where that is
+ * much, what a usual step takes stands beside it. */
+static void put_steady(struct flow *flow, const struct report *r)
+{
+    char text[HUMAN_LEN];
+    const double all = r->steps.durations.mean, steady = r->account.mean_ns;
+    if (r->account.known && fabs(all - steady) >= 0.05 * all)
+        flow_put(flow, "steady ones %s mean", human_duration(text, steady));
+}
+
 void section_steps(struct page *page, const struct report *r)
 {
     const struct distribution *d = &r->steps.durations;
@@ -201,7 +211,8 @@ void section_steps(struct page *page, const struct report *r)
     put_in_unit(&flow, "p50 ", distribution_quantile(d, 0.50), &unit, "");
     put_in_unit(&flow, "p95 ", distribution_quantile(d, 0.95), &unit, "");
     put_in_unit(&flow, "p99 ", distribution_quantile(d, 0.99), &unit, "");
-    flow_put(&flow, "%s steps", human_count(count, r->steps.calls));
+    put_steady(&flow, r);
+    flow_put(&flow, "%s steps", human_count(count, d->count));
     flow_put(&flow, "%s steps/s", human_number(rate, step_rate_per_s(&r->steps), 3));
     if (!isnan(step_samples_per_s(&r->steps)))
         flow_put(&flow, "%s samples/s",

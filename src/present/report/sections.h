@@ -47,6 +47,8 @@ void section_findings(struct page *page, const struct report *r,
                       const struct limits *limits, bool full);
 void section_forecasts(struct page *page, const struct report *r);
 void section_account(struct page *page, const struct report *r);
+/* How step time moved over the run, where it certainly did. */
+void section_trend(struct page *page, const struct report *r);
 
 /* hangs.c: one line per process, per thread in the full report. */
 void section_hangs(struct page *page, const struct report *r, bool full);

@@ -133,6 +133,8 @@ static void print_before(struct halves *h, const struct report *r,
     KEEP_LINES(before, 9, section_verdict(p, r));
     KEEP_LINES(before, 5, section_hangs(p, r, style->full));
     section_steps(p, r);
+    if (style->full)
+        section_trend(p, r);
     KEEP_UNTIL(before, NO_TRAINING, "training", section_training(p, r));
     section_phases(p, r, limits);
     KEEP_UNTIL(before, NO_PARTS, "parts of the run", section_account(p, r));

@@ -406,6 +406,21 @@ static void too_many_workers_explain_stalls_between_epochs(void **state)
     first_is(&f, "epoch_boundary_stall", NULL);
 }
 
+/* The gain is that of no workers: so is the advice. */
+static void where_no_workers_are_best_advice_says_so(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.6 }, { FACT_WORKERS, 2 },
+                           { FACT_WORKERS_BEST, 0 }, { FACT_WORKERS_GAIN, 0.37 },
+                           { FACT_STEP_MS, 10 });
+    const struct finding *f = judged(&c, "data_loading_bound");
+    assert_non_null(f);
+    assert_true(f->gain.mid > 0.3);
+    assert_non_null(strstr(f->recommendation, "use num_workers=0"));
+    assert_null(strstr(f->recommendation, "would not help"));
+    trial_release(&c);
+}
+
 static void advice_names_the_line_and_the_number(void **state)
 {
     (void)state;
@@ -436,6 +451,7 @@ int main(void)
         cmocka_unit_test(the_reference_set_has_the_documents_limits),
         cmocka_unit_test(advice_for_stalls_between_epochs_is_what_can_be_done),
         cmocka_unit_test(too_many_workers_explain_stalls_between_epochs),
+        cmocka_unit_test(where_no_workers_are_best_advice_says_so),
         cmocka_unit_test(advice_names_the_line_and_the_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -404,6 +404,33 @@ static void a_batch_known_by_its_rows_says_so(void **state)
 }
 
 /* Each of the two waits has a cure of its own: the longer one's is told. */
+/* Start and end are in no share of the loop: nobody may take it for the run's. */
+static void shares_of_the_loop_are_called_that(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_EVALUATION_SHARE, 0.8 }, { FACT_LOOP_S, 1.2 },
+                           { FACT_RUN_S, 5 });
+    const struct finding *f = judged(&c, "evaluation_heavy");
+    assert_int_equal(f->gain_of, GAIN_OF_LOOP);
+    assert_non_null(strstr(f->description, "from the first step to the last"));
+    assert_null(strstr(f->description, "of the run"));
+    c.f.v[FACT_LOOP_S] = NAN; /* a program without steps */
+    f = judged(&c, "evaluation_heavy");
+    assert_non_null(strstr(f->description, "of the run"));
+    trial_release(&c);
+}
+
+/* A tenth of the time cannot bring nine. */
+static void a_little_churn_promises_little(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_ALLOC_SHARE, 0.12 }, { FACT_TURNOVER, 50 });
+    const struct finding *f = judged(&c, "allocation_churn");
+    assert_non_null(f);
+    assert_true(f->gain.high <= 3 * 0.12);
+    trial_release(&c);
+}
+
 static void a_lock_is_told_from_results(void **state)
 {
     (void)state;
@@ -431,6 +458,8 @@ int main(void)
         cmocka_unit_test(a_rule_can_be_switched_off),
         cmocka_unit_test(severity_is_what_is_at_stake),
         cmocka_unit_test(a_batch_known_by_its_rows_says_so),
+        cmocka_unit_test(shares_of_the_loop_are_called_that),
+        cmocka_unit_test(a_little_churn_promises_little),
         cmocka_unit_test(a_lock_is_told_from_results),
         cmocka_unit_test(a_card_below_seventy_percent_is_the_documents_limit),
     };

@@ -174,6 +174,30 @@ static int ask(const struct facts *f, struct settings s,
     return habits_predict(&h, &s, NULL, NAN, ret_forecast, error);
 }
 
+/* Nine tenths of a step the main thread sleeps in its data set; a helper that spins keeps
+ * the process on a core all the while. */
+static void sleep_does_not_shrink_with_threads(void **state)
+{
+    (void)state;
+    struct facts f = one_process();
+    f.v[FACT_CPU_CORES] = 0.93;
+    f.v[FACT_WORK_CORES] = f.v[FACT_SERIAL_CORES] = 0.1;
+    f.v[FACT_WORKERS] = 0;
+    f.v[FACT_INPUT_SHARE] = f.v[FACT_WAIT_SHARE] = 0.9;
+    f.v[FACT_SAMPLE_CPU_SHARE] = 0;
+    assert_near(threads_left(&f, 1), 1, 1e-9);
+    struct habits_forecast then;
+    assert_int_equal(ask(&f, (struct settings){ .threads = 1 }, &then), 0);
+    assert_true(then.step_low_ns >= 0.8 * 40e6 && then.step_low_ns <= then.step_ns);
+    /* Samples that compute are in what works already. */
+    f.v[FACT_SAMPLE_CPU_SHARE] = 1;
+    assert_near(threads_left(&f, 1), 0.1 + 0.07, 1e-9);
+    /* On full cores the wait may be one for a core. */
+    f.v[FACT_SAMPLE_CPU_SHARE] = 0;
+    f.v[FACT_CPU_CORES] = 2;
+    assert_near(threads_left(&f, 1), 0.1, 1e-9);
+}
+
 static void a_question_names_the_threads_of_each_process(void **state)
 {
     (void)state;
@@ -214,6 +238,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_kernel_waits_for_whom_it_sleeps,
                                         make_stacks, remove_stacks),
         cmocka_unit_test(pieces_are_side_by_side),
+        cmocka_unit_test(sleep_does_not_shrink_with_threads),
         cmocka_unit_test(processes_need_no_pieces),
         cmocka_unit_test(members_train_beside_each_other),
         cmocka_unit_test(a_question_names_the_threads_of_each_process),

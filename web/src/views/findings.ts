@@ -8,7 +8,9 @@ const gain = (b: Bottleneck): string | null => {
   const g = b.predicted_gain;
   if (!g || !f.isKnown(g.mid)) return null;
   const range = f.isKnown(g.low) && f.isKnown(g.high) && g.low !== g.high ? ` (${f.percent(g.low)} to ${f.percent(g.high)})` : "";
-  return `predicted: ${f.percent(g.mid)} of ${g.of === "run" ? "the run's" : "step"} time saved${range}`;
+  // "run" is from the first step to the last, but for what is before it.
+  const of = g.of !== "run" ? "step" : b.id === "startup_bound" ? "the run's" : "the loop's";
+  return `predicted: ${f.percent(g.mid)} of ${of} time saved${range}`;
 };
 
 export function findingCard(b: Bottleneck, short = false): HTMLElement {
