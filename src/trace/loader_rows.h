@@ -59,6 +59,8 @@ enum loader_flag {
     LOADER_UNTIMED = 32,  /* samples cannot be told apart: DataPipes, __getitems__ */
     LOADER_BY_BATCH = 64, /* samples are too quick to be timed one by one */
     LOADER_TRAINS = 128,  /* something was trained between its fetches */
+    LOADER_EVALUATES =
+        256, /* models were only asked, without gradients, between them */
 };
 
 struct loader_row {
