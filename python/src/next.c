@@ -181,6 +181,8 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
 
 static void count_waiting(struct fetches *f, uint64_t ticks)
 {
+    if (f->site_now == f->site_evaluating)
+        put64(&f->row->evaluation_ticks, f->row->evaluation_ticks + ticks);
     put64(&f->row->fetch_ticks, f->row->fetch_ticks + ticks);
     if (f->epoch)
         put64(&f->epoch->fetch_ticks, f->epoch->fetch_ticks + ticks);

@@ -81,8 +81,18 @@ static bool is_main(void)
 
 static void count_stepped(struct fetches *f, int64_t by)
 {
-    if (f && f->life && f->life == book()->life)
-        put64(&f->row->stepped, f->row->stepped + (uint64_t)by);
+    if (!f || !f->life || f->life != book()->life)
+        return;
+    put64(&f->row->stepped, f->row->stepped + (uint64_t)by);
+    if (f->epoch)
+        put64(&f->epoch->stepped, f->epoch->stepped + (uint64_t)by);
+}
+
+/* Of the open step, in the pass under way. */
+static void count_samples(struct fetches *f, int64_t by)
+{
+    if (f && f->life && f->life == book()->life && f->epoch)
+        put64(&f->epoch->samples, f->epoch->samples + (uint64_t)by);
 }
 
 /* An evaluation began since the last work. */
@@ -107,6 +117,7 @@ static void take_back(void)
     if (now.open && !user_steps) {
         sonde_step_cancel(now.samples);
         count_stepped(now.iterator, -1);
+        count_samples(now.iterator, -(int64_t)now.samples);
     }
     now.open = false;
 }
@@ -421,6 +432,7 @@ void steps_fetch_ends(struct fetches *f, uint64_t samples)
     if (samples) {
         now.samples += samples;
         sonde_step_add(samples);
+        count_samples(f, (int64_t)samples);
     }
 }
 
