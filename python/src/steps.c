@@ -52,6 +52,7 @@ static struct {
     bool in_turns; /* ours was fetched before, and something trained with it */
     uint64_t worked, behind; /* ticks: end of the last work; between that of the step
                                 before and the fetch that ended it */
+    double worked_s;         /* since 1970 */
     uint64_t evaluations;    /* roots_evaluations() then */
     bool evaluated;          /* something was fetched for one since */
     const struct fetches *evaluating; /* whose evaluation goes on; address only */
@@ -75,6 +76,13 @@ static uint64_t work(void)
 static bool is_main(void)
 {
     return PyThread_get_thread_ident() == main_thread;
+}
+
+static double real_s(void)
+{
+    struct timespec t = { 0, 0 };
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 /* ---- The open step ------------------------------------------------------------------------ */
@@ -137,26 +145,24 @@ static void end(void)
     now.open = false;
 }
 
-/* Since when nothing of it was to be seen; 0: it goes on. */
-static uint64_t over_since(void)
+/* Its work was over for longer than a fetch used to take, or an evaluation has begun. */
+static bool is_over(void)
 {
-    if (!now.worked)
-        return 0;
-    const bool late = sonde_ticks() - now.worked > 2 * now.behind;
-    return late || has_evaluated() ? now.worked : 0;
+    return now.worked &&
+           (has_evaluated() || sonde_ticks() - now.worked > 2 * now.behind);
 }
 
-/* No fetch follows. When it was over, in ticks; 0: now. */
-static uint64_t end_with_work(void)
+/* No fetch follows. Whether it ended with its work, and not now. */
+static bool end_with_work(void)
 {
-    const uint64_t since = over_since();
-    if (now.open && !user_steps && since) {
-        sonde_step_ended(since);
+    const bool earlier = now.open && !user_steps && is_over();
+    if (earlier) {
+        sonde_step_ended(now.worked);
         count_step();
         now.open = false;
     }
     end();
-    return since;
+    return earlier;
 }
 
 void steps_worked(void)
@@ -164,19 +170,13 @@ void steps_worked(void)
     if (!is_main())
         return;
     now.worked = sonde_ticks();
+    now.worked_s = real_s();
     now.evaluations = roots_evaluations();
     now.evaluated = false;
     now.evaluating = NULL;
 }
 
 /* ---- Epochs ------------------------------------------------------------------------------- */
-
-static double real_s(void)
-{
-    struct timespec t = { 0, 0 };
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static void tell_epoch(double end)
 {
@@ -190,21 +190,19 @@ static void tell_epoch(double end)
     PyErr_Restore(type, value, traceback);
 }
 
-/* At a moment in ticks; 0: now. */
-static void epoch_ended(uint64_t since)
+/* `with_work`: when the last work ended; else now. */
+static void epoch_ended(bool with_work)
 {
     if (!now.confirmed || now.epoch_steps == 0)
         return;
-    const double ago_ns = since ? (double)(sonde_ticks() - since) / book_ticks_per_ns()
-                                : 0;
     now.epoch++;
     if (epoch_told)
-        tell_epoch(real_s() - ago_ns / 1e9);
+        tell_epoch(with_work ? now.worked_s : real_s());
 }
 
 static void epoch_ends(void)
 {
-    epoch_ended(0);
+    epoch_ended(false);
 }
 
 /* ---- Which iterator ----------------------------------------------------------------------- */
@@ -312,12 +310,12 @@ static void end_tail(void)
     if (!now.has_tail)
         return;
     now.has_tail = false;
-    uint64_t since = 0;
+    bool earlier = false;
     if (work() > now.tail)
-        since = end_with_work();
+        earlier = end_with_work();
     else
         take_back();
-    epoch_ended(since);
+    epoch_ended(earlier);
 }
 
 /* ---- Evaluation --------------------------------------------------------------------------- */
@@ -460,14 +458,14 @@ void steps_gone(struct fetches *f)
     if (now.iterator != f)
         return;
     if (!user_steps) {
-        uint64_t since = 0;
+        bool earlier = false;
         if (work() > now.work) {
             confirm();
-            since = end_with_work();
+            earlier = end_with_work();
         } else {
             take_back();
         }
-        epoch_ended(since);
+        epoch_ended(earlier);
     }
     now.iterator = NULL;
 }
