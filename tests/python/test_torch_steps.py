@@ -149,7 +149,8 @@ for i, x in enumerate(DataLoader(Slow(40), 4)):
 
 
 def test_the_pass_under_way_is_an_epoch(run):
-    answer = run(HEAD + "g = cycle(DataLoader(Slow(48), 4))\nfor i in range(30): train(next(g))")
+    loop = "g = cycle(DataLoader(Slow(48), 4))\nfor i in range(30): train(next(g))"
+    answer = run(HEAD + loop)
     assert step_ms(answer)["count"] == 30
     assert epoch_steps(answer) == [12, 12, 6]
 
@@ -275,8 +276,8 @@ class Net(nn.Module):
         if name in ("module", "_orig_mod"): print(name)
         return super().__getattr__(name)
 net = Net()
-for loader in (DataLoader(Data(), batch_sampler=[[0, 1], [2, 3]]), DataLoader(Data(), 4, sampler=Order())):
-    for x in loader: net(x).sum().backward()
+for x in DataLoader(Data(), batch_sampler=[[0, 1], [2, 3]]): net(x).sum().backward()
+for x in DataLoader(Data(), 4, sampler=Order()): net(x).sum().backward()
 """
 
 
