@@ -57,6 +57,8 @@ SONDE_API uint32_t sonde_tables_text(struct sonde_tables *tables, const char *te
 SONDE_API uint64_t sonde_ticks(void);
 /* Steps begun in this process so far. */
 SONDE_API uint64_t sonde_steps(void);
+/* As sonde_step_end(), by who learns late that the step was over: it ended then. */
+SONDE_API void sonde_step_ended(uint64_t ticks);
 /* What this process is, in reports: "loader worker 3". At most 31 bytes are kept. */
 SONDE_API void sonde_process_role(const char *role);
 

@@ -41,7 +41,8 @@ struct fetches {
     struct travel *travels;
     uint32_t travel_mask;
     bool multi, ordered, in_epoch;
-    int fd; /* of the pipe batches come through; −1 none */
+    bool by_dimension; /* batches were as long as the loader says, in their first one */
+    int fd;            /* of the pipe batches come through; −1 none */
     PyObject *depth,
         *stop_type; /* who knows the length of the queue; end of iterables */
     long depth_base;
@@ -56,7 +57,10 @@ struct fetches {
     struct {
         bool fetched, evaluating, other;
         uint64_t work, evaluations, steps; /* counts at that moment */
-        uint64_t other_work, other_ours;   /* while another iterator's steps go on */
+        uint64_t trained, asked;
+        uint64_t other_work, other_ours; /* while another iterator's steps go on */
+        uint64_t samples;                /* of its last batch */
+        double began;                    /* its epoch, while it was a candidate */
     } seen;
 };
 
@@ -104,7 +108,7 @@ PyObject *py_loader_tensor(PyObject *module, PyObject *type);
 
 /* steps.c. Whether the fetch that begins is one of an evaluation. */
 bool steps_fetch_begins(struct fetches *f);
-void steps_fetch_ends(struct fetches *f, PyObject *batch);
+void steps_fetch_ends(struct fetches *f, uint64_t samples);
 void steps_exhausted(struct fetches *f);
 void steps_gone(struct fetches *f);
 

@@ -58,9 +58,9 @@ static int64_t number_from(PyObject *index)
     return n;
 }
 
-/* Asks Python where the sample comes from. */
-static void describe(const struct maker *m, PyObject *dataset, PyObject *index,
-                     struct loader_slow_row *row)
+/* Asks Python where the sample comes from; `ret_path` may be NULL. */
+static void name_sample(const struct maker *m, PyObject *dataset, PyObject *index,
+                        int64_t *ret_index, uint32_t *ret_path)
 {
     if (!m->describe)
         return;
@@ -69,16 +69,43 @@ static void describe(const struct maker *m, PyObject *dataset, PyObject *index,
     if (answer && PyTuple_Check(answer) && PyTuple_Size(answer) == 2) {
         const long long n = PyLong_AsLongLong(PyTuple_GetItem(answer, 0));
         if (!PyErr_Occurred())
-            row->index = n;
+            *ret_index = n;
         path = PyTuple_GetItem(answer, 1);
     }
     swallow("naming a sample");
-    const char *text = path && PyUnicode_Check(path)
+    const char *text = ret_path && path && PyUnicode_Check(path)
                            ? PyUnicode_AsUTF8AndSize(path, NULL)
                            : NULL;
     PyErr_Clear();
-    row->path = text && *text ? book_text(text) : 0;
+    if (text && *text)
+        *ret_path = book_text(text);
     Py_XDECREF(answer);
+}
+
+/* A Subset, or something like one. Its fields are looked at, no code of its class runs. */
+static bool is_nested(PyObject *dataset)
+{
+    PyObject *fields = PyObject_GenericGetDict(dataset, NULL);
+    const bool nested = fields && PyDict_GetItemString(fields, "indices") &&
+                        PyDict_GetItemString(fields, "dataset");
+    Py_XDECREF(fields);
+    PyErr_Clear();
+    return nested;
+}
+
+/* The slowest sample of the batch, in the data set under any Subset. */
+static int64_t slowest_under(struct maker *m)
+{
+    PyObject *index = m->slowest_of && m->slowest_index >= 0 && m->describe &&
+                              is_nested(m->slowest_of)
+                          ? PyLong_FromLongLong(m->slowest_index)
+                          : NULL;
+    int64_t found = m->slowest_index;
+    if (index)
+        name_sample(m, m->slowest_of, index, &found, NULL);
+    Py_XDECREF(index);
+    Py_CLEAR(m->slowest_of);
+    return found;
 }
 
 static void keep_slow(struct maker *m, uint64_t start, uint64_t ticks, uint64_t cpu_ns,
@@ -97,7 +124,7 @@ static void keep_slow(struct maker *m, uint64_t start, uint64_t ticks, uint64_t 
     row->cpu_ns = cpu_ns;
     row->slowest = m->worst ? m->worst->name : 0;
     row->slowest_ticks = m->worst_ticks;
-    describe(m, dataset, index, row);
+    name_sample(m, dataset, index, &row->index, &row->path);
     publish(&row->key, ticks ? ticks : 1);
     book_slow_done();
 }
@@ -148,6 +175,8 @@ void maker_sample_ends(struct maker *m, uint64_t start, PyObject *dataset,
     if (ticks > m->slowest_ticks) {
         m->slowest_ticks = ticks;
         m->slowest_index = number;
+        Py_XDECREF(m->slowest_of);
+        m->slowest_of = dataset ? new_ref(dataset) : NULL;
     }
     keep_sample(m, start, ticks, cpu_ns, number);
     if (ticks > book()->slow_least)
@@ -219,7 +248,7 @@ static void keep_made(struct maker *m, uint64_t now)
     row->put = row->pickled = row->sent = 0;
     row->collate_ticks = m->collate_ticks;
     row->idle_ticks = m->idle_ticks;
-    row->slowest_index = m->slowest_index;
+    row->slowest_index = slowest_under(m);
     row->slowest_ticks = m->slowest_ticks;
     publish(&row->key, key);
     m->rows[m->number % MAKER_ROWS].number = (uint64_t)m->number + 1;
@@ -353,6 +382,7 @@ static void maker_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(((struct maker *)self)->describe);
+    Py_XDECREF(((struct maker *)self)->slowest_of);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);

@@ -35,6 +35,7 @@ struct maker {
     uint32_t epoch, number, samples, seen;
     uint64_t idle_ticks, begun, cpu_begun, collate_ticks, slowest_ticks;
     int64_t slowest_index;
+    PyObject *slowest_of; /* the data set it is an index of, or NULL */
     struct {
         uint64_t number; /* 1 + number */
         struct loader_made_row *row;

@@ -136,6 +136,21 @@ static void count_fetch(struct fetches *f, const struct hook_call *call, uint64_
         put64(&f->epoch->batches, f->epoch_batches);
 }
 
+/* Samples of a batch: the indices it was made of. An iterable's may end earlier than it was
+ * asked to, which the first dimension shows if that is one of samples; one without a batch
+ * size gives samples or batches, and only their shape can tell. 0: unknown. */
+static uint64_t samples_given(struct fetches *f, PyObject *batch, uint64_t counted)
+{
+    const bool iterable = f->row->flags & LOADER_ITERABLE;
+    if (counted && !iterable)
+        return counted;
+    const uint64_t seen = batch_samples(batch);
+    if (!counted || f->row->batch_size < 0)
+        return seen;
+    f->by_dimension |= seen == counted;
+    return f->by_dimension && seen && seen < counted ? seen : counted;
+}
+
 static void got_batch(struct fetches *f, const struct hook_call *call, PyObject *batch,
                       uint64_t now)
 {
@@ -155,7 +170,7 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
     if (t && t->early && f->early_stored)
         f->early_stored--;
     const uint64_t bytes = bytes_in(f, batch, call, now);
-    steps_fetch_ends(f, batch);
+    steps_fetch_ends(f, samples_given(f, batch, t || !f->multi ? samples : 0));
     keep_batch(f, call, now, bytes, number);
     if (t)
         t->number = 0;
@@ -166,6 +181,8 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
 
 static void count_waiting(struct fetches *f, uint64_t ticks)
 {
+    if (f->site_now == f->site_evaluating)
+        put64(&f->row->evaluation_ticks, f->row->evaluation_ticks + ticks);
     put64(&f->row->fetch_ticks, f->row->fetch_ticks + ticks);
     if (f->epoch)
         put64(&f->epoch->fetch_ticks, f->epoch->fetch_ticks + ticks);

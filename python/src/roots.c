@@ -10,8 +10,9 @@
  *
  * The same holds for tp_init: the outermost construction is the creation of a model.
  *
- * A module called in evaluation mode without gradients is evaluation; one that has nothing
- * to switch (a loss) goes by the module called before it.
+ * A module called without gradients is evaluation in evaluation mode, or with a batch that
+ * was fetched for one; one that has nothing to switch (a loss) goes by the module called
+ * before it.
  *
  * Who sets __call__ of a class makes the interpreter fill the slot anew; then calls of
  * that class are not seen any more, and nothing else happens.
@@ -34,6 +35,7 @@ static PyObject *root_type;                            /* torch.nn.Module */
 static PyObject *describe, *grad_enabled, *first_call; /* callables from Python */
 static PyObject *text_training, *text_parameters, *text_modules;
 static unsigned long long counts[KINDS];
+static uint64_t with_gradients, without_gradients;
 
 /* ---- Sites by class --------------------------------------------------------------- */
 
@@ -128,10 +130,13 @@ static enum kind kind_of(PyObject *self)
     if (roots_gradients()) {
         evaluating = 0;
         trains = remember(self);
+        with_gradients += trains;
     } else if (truth_of(self, text_training) == 0) {
         evaluating = 1;
+        without_gradients++;
     } else if (!has_nothing_to_switch(self)) {
-        evaluating = 0;
+        evaluating = steps_evaluating();
+        without_gradients++;
     }
     return evaluating ? EVALUATING : TRAINING;
 }
@@ -174,6 +179,16 @@ bool roots_switched(void)
 uint64_t roots_evaluations(void)
 {
     return counts[EVALUATING];
+}
+
+uint64_t roots_trained(void)
+{
+    return with_gradients;
+}
+
+uint64_t roots_asked(void)
+{
+    return without_gradients;
 }
 
 /* ---- The slots -------------------------------------------------------------------- */

@@ -6,14 +6,22 @@
  * when nothing was trained with it. Without a loader steps lie between steps of the first
  * optimizer. Programs that call sonde.step() say it themselves.
  *
+ * Of several loaders that are read in turns before anything is trained (zip), the one read
+ * first leads: a round is one step, and what the others are waited for is part of it.
+ *
+ * The last step has no fetch behind it. When its loop is left, or the program ends, it ends
+ * there only if that comes about as soon behind its work as a fetch used to come; otherwise
+ * it ended with its work, and what followed (an evaluation, an export) is no step.
+ *
  * Some read a loader ahead (accelerate, prefetchers): two fetches, then train the first
  * batch, and the last one when the loader has ended. A step then trains the batch that was
  * fetched before it began, and the last one stays open behind the end of the loader until
  * something else is fetched, or the program ends.
  *
  * A fetch without gradients (no_grad, inference_mode), or while the model that was trained
- * is switched to evaluation, is the evaluation's: no step, no training. That holds in
- * programs that train; one that only infers has its data loading told as such.
+ * is switched to evaluation, is the evaluation's: no step, no training. So is one behind a
+ * batch with which a model was only asked, without gradients. That holds in programs that
+ * train; one that only infers has its data loading told as such.
  *
  * Runs at every batch, hence C. Everything with the GIL held.
  */
@@ -41,6 +49,13 @@ static struct {
         carried; /* fetches before anything was trained, less one; samples */
     bool has_tail;
     uint64_t tail; /* work() at the end of a loader read ahead */
+    bool in_turns; /* ours was fetched before, and something trained with it */
+    uint64_t worked, behind; /* ticks: end of the last work; between that of the step
+                                before and the fetch that ended it */
+    double worked_s;         /* since 1970 */
+    uint64_t evaluations;    /* roots_evaluations() then */
+    bool evaluated;          /* something was fetched for one since */
+    const struct fetches *evaluating; /* whose evaluation goes on; address only */
     uint64_t epoch, epoch_steps, epoch_samples;
     double epoch_began;
 } now;
@@ -63,16 +78,42 @@ static bool is_main(void)
     return PyThread_get_thread_ident() == main_thread;
 }
 
+static double real_s(void)
+{
+    struct timespec t = { 0, 0 };
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 /* ---- The open step ------------------------------------------------------------------------ */
 
 static void count_stepped(struct fetches *f, int64_t by)
 {
-    if (f && f->life && f->life == book()->life)
-        put64(&f->row->stepped, f->row->stepped + (uint64_t)by);
+    if (!f || !f->life || f->life != book()->life)
+        return;
+    put64(&f->row->stepped, f->row->stepped + (uint64_t)by);
+    if (f->epoch)
+        put64(&f->epoch->stepped, f->epoch->stepped + (uint64_t)by);
+}
+
+/* Of the open step, in the pass under way. */
+static void count_samples(struct fetches *f, int64_t by)
+{
+    if (f && f->life && f->life == book()->life && f->epoch)
+        put64(&f->epoch->samples, f->epoch->samples + (uint64_t)by);
+}
+
+/* An evaluation began since the last work. */
+static bool has_evaluated(void)
+{
+    return now.evaluated || now.evaluations != roots_evaluations();
 }
 
 static void begin(void)
 {
+    if (now.open && now.worked && !has_evaluated())
+        now.behind = sonde_ticks() - now.worked;
+    now.worked = 0;
     sonde_step();
     count_stepped(now.iterator, 1);
     now.open = true;
@@ -84,6 +125,7 @@ static void take_back(void)
     if (now.open && !user_steps) {
         sonde_step_cancel(now.samples);
         count_stepped(now.iterator, -1);
+        count_samples(now.iterator, -(int64_t)now.samples);
     }
     now.open = false;
 }
@@ -103,43 +145,84 @@ static void end(void)
     now.open = false;
 }
 
-/* ---- Epochs ------------------------------------------------------------------------------- */
-
-static double real_s(void)
+/* Its work was over for longer than a fetch used to take, or an evaluation has begun. */
+static bool is_over(void)
 {
-    struct timespec t = { 0, 0 };
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return now.worked &&
+           (has_evaluated() || sonde_ticks() - now.worked > 2 * now.behind);
 }
 
-static void tell_epoch(void)
+/* No fetch follows. Whether it ended with its work, and not now. */
+static bool end_with_work(void)
+{
+    const bool earlier = now.open && !user_steps && is_over();
+    if (earlier) {
+        sonde_step_ended(now.worked);
+        count_step();
+        now.open = false;
+    }
+    end();
+    return earlier;
+}
+
+void steps_worked(void)
+{
+    if (!is_main())
+        return;
+    now.worked = sonde_ticks();
+    now.worked_s = real_s();
+    now.evaluations = roots_evaluations();
+    now.evaluated = false;
+    now.evaluating = NULL;
+}
+
+/* ---- Epochs ------------------------------------------------------------------------------- */
+
+static void tell_epoch(double end)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *answer = PyObject_CallFunction(epoch_told, "KddKK", now.epoch,
-                                             now.epoch_began, real_s(), now.epoch_steps,
+                                             now.epoch_began, end, now.epoch_steps,
                                              now.epoch_samples);
     Py_XDECREF(answer);
     swallow("steps");
     PyErr_Restore(type, value, traceback);
 }
 
-static void epoch_ends(void)
+/* `with_work`: when the last work ended; else now. */
+static void epoch_ended(bool with_work)
 {
     if (!now.confirmed || now.epoch_steps == 0)
         return;
     now.epoch++;
     if (epoch_told)
-        tell_epoch();
+        tell_epoch(with_work ? now.worked_s : real_s());
+}
+
+static void epoch_ends(void)
+{
+    epoch_ended(false);
 }
 
 /* ---- Which iterator ----------------------------------------------------------------------- */
 
+static void flag(struct fetches *f, uint32_t what)
+{
+    if (f && f->life && f->life == book()->life)
+        __atomic_fetch_or(&f->row->flags, what, __ATOMIC_RELAXED);
+}
+
 static void confirm(void)
 {
     now.confirmed = true;
-    if (now.iterator && now.iterator->life == book()->life)
-        __atomic_fetch_or(&now.iterator->row->flags, LOADER_TRAINS, __ATOMIC_RELAXED);
+    flag(now.iterator, LOADER_TRAINS);
+}
+
+/* Something was trained since its last fetch. */
+static bool trained_with(const struct fetches *f)
+{
+    return f->seen.fetched && f->seen.work != work();
 }
 
 static void adopt(struct fetches *f, bool confirmed)
@@ -150,8 +233,13 @@ static void adopt(struct fetches *f, bool confirmed)
         confirm();
     now.first_optimizer = 0;
     now.ahead = now.carried = 0;
-    now.epoch_began = real_s();
-    now.epoch_steps = now.epoch_samples = 0;
+    now.in_turns = !confirmed && trained_with(f);
+    if (!f->seen.fetched)
+        f->seen.began = real_s();
+    /* In turns with another, who was taken for the one that leads: one step is behind it. */
+    now.epoch_began = now.in_turns ? f->seen.began : real_s();
+    now.epoch_steps = now.in_turns;
+    now.epoch_samples = now.in_turns ? f->seen.samples : 0;
 }
 
 static void next_of_ours(void)
@@ -176,9 +264,25 @@ static void next_of_ours(void)
     begin();
 }
 
+/* Ours leads: nothing was trained since it was fetched, and it is known to train, by its
+ * loader or because both were there before. */
+static bool is_led(const struct fetches *f)
+{
+    if (!now.iterator || !now.open || work() != now.work)
+        return false;
+    const struct loader_row *ours = now.iterator->row;
+    return now.confirmed || (now.in_turns && trained_with(f)) ||
+           (ours != f->row && ours->flags & LOADER_TRAINS);
+}
+
 /* Another iterator: while ours goes on, it must train without ours to take over. */
 static void first_of_another(struct fetches *f)
 {
+    if (is_led(f)) {
+        confirm();
+        if (trained_with(f))
+            flag(f, LOADER_TRAINS);
+    }
     if (now.iterator && now.confirmed) {
         const bool again = f->seen.other && f->seen.other_work != work() &&
                            f->seen.other_ours == now.work;
@@ -206,31 +310,49 @@ static void end_tail(void)
     if (!now.has_tail)
         return;
     now.has_tail = false;
+    bool earlier = false;
     if (work() > now.tail)
-        end();
+        earlier = end_with_work();
     else
         take_back();
-    epoch_ends();
+    epoch_ended(earlier);
 }
 
 /* ---- Evaluation --------------------------------------------------------------------------- */
 
-static bool is_evaluation(const struct fetches *f)
+/* With its last batch a model was asked, and none called to be trained. */
+static bool only_asked(const struct fetches *f)
+{
+    return f->seen.fetched && f->seen.asked != roots_asked() &&
+           f->seen.trained == roots_trained();
+}
+
+static bool is_evaluation(struct fetches *f)
 {
     if (!now.trains && !work())
         return false;
     if (now.iterator == f && (now.confirmed || work() > now.work))
         return false;
-    if (f->seen.fetched && f->seen.work != work())
-        return false; /* trained with, however it is fetched */
+    if (trained_with(f))
+        return false; /* however it is fetched */
     if (!roots_gradients())
         return true;
+    if (only_asked(f)) {
+        if (work()) /* before, it may be a look at what will be trained with */
+            flag(f, LOADER_EVALUATES);
+        return true;
+    }
     if (f->row->flags & LOADER_TRAINS)
         return false;
     if (f->seen.fetched &&
         (f->seen.evaluating || f->seen.evaluations != roots_evaluations()))
         return true;
-    return roots_switched();
+    return roots_switched() || f->row->flags & LOADER_EVALUATES;
+}
+
+bool steps_evaluating(void)
+{
+    return now.evaluating && is_main();
 }
 
 static void remember(struct fetches *f, bool evaluating)
@@ -239,6 +361,10 @@ static void remember(struct fetches *f, bool evaluating)
     f->seen.evaluating = evaluating;
     f->seen.work = work();
     f->seen.evaluations = roots_evaluations();
+    f->seen.trained = roots_trained();
+    f->seen.asked = roots_asked();
+    now.evaluating = evaluating ? f : NULL;
+    now.evaluated |= evaluating;
 }
 
 /* The program tells its steps: who feeds them? */
@@ -248,6 +374,12 @@ static void fetch_of_users(struct fetches *f, bool evaluating)
     if (!evaluating && f->seen.fetched && steps > f->seen.steps)
         count_stepped(f, 1);
     f->seen.steps = steps;
+}
+
+static void evaluation_over(const struct fetches *f)
+{
+    if (now.evaluating == f)
+        now.evaluating = NULL;
 }
 
 /* ---- From the loader ---------------------------------------------------------------------- */
@@ -290,19 +422,21 @@ bool steps_fetch_begins(struct fetches *f)
     return evaluating;
 }
 
-void steps_fetch_ends(struct fetches *f, PyObject *batch)
+void steps_fetch_ends(struct fetches *f, uint64_t samples)
 {
+    f->seen.samples = samples;
     if (!now.open || now.iterator != f || user_steps || !is_main())
         return;
-    const uint64_t samples = batch_samples(batch);
     if (samples) {
         now.samples += samples;
         sonde_step_add(samples);
+        count_samples(f, (int64_t)samples);
     }
 }
 
 void steps_exhausted(struct fetches *f)
 {
+    evaluation_over(f);
     if (now.iterator != f)
         return;
     if (now.ahead && now.confirmed && now.open && !user_steps) {
@@ -320,16 +454,18 @@ void steps_exhausted(struct fetches *f)
 /* The iterator was dropped: its loop was left before it ended. */
 void steps_gone(struct fetches *f)
 {
+    evaluation_over(f);
     if (now.iterator != f)
         return;
     if (!user_steps) {
-        if (now.confirmed || work() > now.work) {
+        bool earlier = false;
+        if (work() > now.work) {
             confirm();
-            end();
+            earlier = end_with_work();
         } else {
             take_back();
         }
-        epoch_ends();
+        epoch_ended(earlier);
     }
     now.iterator = NULL;
 }
@@ -435,6 +571,8 @@ PyObject *py_steps_end(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
     end_tail();
+    if (now.iterator)
+        steps_gone(now.iterator);
     return new_none();
 }
 

@@ -25,6 +25,11 @@ void turns_cost(uint64_t ticks);
 void turns_take(uint64_t *ret_calls, uint64_t *ret_timed);
 void turns_reset(void);
 
+/* steps.c: something of the training has ended. */
+void steps_worked(void);
+/* … the batch fetched last, on this thread, is one of an evaluation that goes on. */
+bool steps_evaluating(void);
+
 /* A zone begins and ends; with a phase of its own, on the device as well. */
 static inline void phase_begin(struct sonde_site *site)
 {
@@ -36,6 +41,8 @@ static inline void phase_begin(struct sonde_site *site)
 static inline void phase_end(struct sonde_site *site)
 {
     end_zone(site);
+    if (site->phase >= SONDE_BACKWARD && site->phase <= SONDE_OPTIMIZER)
+        steps_worked();
     if (!SONDE_LIKELY_(!device_on) && site->phase)
         device_leave();
 }
@@ -49,6 +56,9 @@ bool roots_gradients(void);
 bool roots_switched(void);
 /* … how often a module was called to evaluate. */
 uint64_t roots_evaluations(void);
+/* … how often one that can be trained was called with gradients, and without. */
+uint64_t roots_trained(void);
+uint64_t roots_asked(void);
 
 /* watched.c: how often it was called. */
 bool watched_check(PyObject *o);

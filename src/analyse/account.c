@@ -44,6 +44,8 @@ struct walk {
     bool started, stepped, in_step; /* stepped: at least one has begun */
     int64_t last_ns;
     struct row now;
+    struct row worked; /* as it was when something of training ended last … */
+    bool has_worked;   /* … in this step */
     struct row head[HEAD];
     size_t head_count;
     struct row later; /* sum of steady steps behind the head */
@@ -194,8 +196,14 @@ static void on_end(struct walk *w, unsigned site)
     }
     while (at > 0 && w->stack_site[at - 1] != site)
         at--;
-    if (at > 0)
-        w->depth = at - 1;
+    if (at == 0)
+        return;
+    const int phase = w->stack_phase[at - 1];
+    w->depth = at - 1;
+    if (w->in_step && phase >= SONDE_BACKWARD && phase <= SONDE_OPTIMIZER) {
+        w->worked = w->now;
+        w->has_worked = true;
+    }
 }
 
 /* The time so far was a step, or none. */
@@ -216,7 +224,31 @@ static void close_row(struct walk *w)
     }
 }
 
-static void on_step(struct walk *w, unsigned kind)
+/* The row without its first part. */
+static struct row rest_of(const struct row *whole, const struct row *part)
+{
+    struct row rest = { .flags = whole->flags & ~part->flags, .before = part->flags };
+    rest.wall_ns = whole->wall_ns - part->wall_ns;
+    for (int p = 0; p < SONDE_PHASE_COUNT; p++)
+        rest.phase_ns[p] = whole->phase_ns[p] - part->phase_ns[p];
+    rest.checkpoint_ns = whole->checkpoint_ns - part->checkpoint_ns;
+    rest.evaluation_ns = whole->evaluation_ns - part->evaluation_ns;
+    rest.evaluated = whole->evaluated;
+    rest.between_ns = whole->between_ns;
+    return rest;
+}
+
+/* It was over when its work was, and what came then is no step. */
+static void end_with_work(struct walk *w)
+{
+    const struct row rest = rest_of(&w->now, &w->worked);
+    w->now = w->worked;
+    end_step(w);
+    w->in_step = false;
+    w->now = rest;
+}
+
+static void on_step(struct walk *w, unsigned kind, double ago_ns)
 {
     if (kind == STEP_SAMPLES)
         return;
@@ -224,6 +256,10 @@ static void on_step(struct walk *w, unsigned kind)
     if (kind == STEP_CANCEL) {
         w->in_step = false;
         return;
+    }
+    if (kind == STEP_END && ago_ns > 0 && w->in_step && w->has_worked) {
+        end_with_work(w);
+        return; /* what follows goes on with the rest */
     }
     close_row(w);
     /* A zone may be open across the step. Behind a pause the first step waits for workers
@@ -235,6 +271,7 @@ static void on_step(struct walk *w, unsigned kind)
                                     (phase == SONDE_EVALUATION ? AT_EVALUATION : 0) |
                                     (resumes ? AT_EPOCH : 0),
                            .before = before };
+    w->has_worked = false;
     w->in_step = kind == STEP_NEXT;
     w->stepped |= w->in_step;
 }
@@ -271,7 +308,7 @@ static int take_event(void *arg, const struct trace_event *e)
         on_end(w, e->site);
         break;
     case TRACE_STEP:
-        on_step(w, e->sub);
+        on_step(w, e->sub, e->wall_ns);
         break;
     case TRACE_MARK:
         on_mark(w, e->site);

@@ -14,6 +14,9 @@
 
 #include <jansson.h>
 
+/* Two clocks tell of the same moment. */
+static const double TOLD_SLACK_S = 1e-3;
+
 enum { MAX_LOADERS = 4096, MAX_NUMBER = 4096, MAX_STARTS = 1 << 20 };
 
 /* ---- Small ones ------------------------------------------------------------------------ */
@@ -124,7 +127,9 @@ static void count(const struct loader_reading *g, struct loader *l,
     l->out_of_order.count = row->early;
     l->out_of_order.wait_s = (double)row->early_ticks * g->ns_per_tick / 1e9;
     l->failed = row->failed;
-    l->training = row->stepped * 2 > row->batches;
+    l->trains = row->flags & LOADER_TRAINS;
+    l->training = l->trains || row->stepped * 2 > row->batches;
+    l->evaluation_wait_s = (double)row->evaluation_ticks * g->ns_per_tick / 1e9;
 }
 
 static int add_loaders(struct loader_reading *g)
@@ -164,6 +169,9 @@ static struct loader_epoch epoch_from(const struct loader_reading *g,
         .duration_s = seconds(g, row->start, row->ended ? row->ended : row->last),
         .batches = row->batches,
         .exhausted = row->exhausted,
+        .under_way = !row->ended,
+        .steps = row->stepped,
+        .samples = row->samples,
     };
 }
 
@@ -413,7 +421,9 @@ static void finish(struct loader_reading *g, struct loader *l)
     l->wait_share = l->wait_s + consumed_s > 0 ? l->wait_s / (l->wait_s + consumed_s)
                                                : NAN;
     const double steps_s = steps->durations.mean * (double)steps->durations.count / 1e9;
-    l->step_share = l->training && steps_s > 0 ? l->wait_s / steps_s : NAN;
+    l->step_share = l->training && steps_s > 0
+                        ? (l->wait_s - l->evaluation_wait_s) / steps_s
+                        : NAN;
     if (l->worker_count)
         qsort(l->workers, l->worker_count, sizeof *l->workers, by_number);
 }
@@ -424,6 +434,42 @@ static void count_unheard(struct loader_reading *g)
         const struct loader_start *s = &g->starts[i];
         g->out->list[s->loader].workers[s->worker].unheard += !s->heard;
     }
+}
+
+/* The pass that was under way when the process was killed: nobody told of it. */
+static const struct loader_epoch *untold(const struct report *r, uint32_t pid)
+{
+    const struct py_layer *layer = &r->layer;
+    const double told_s = layer->epoch_count
+                              ? layer->epochs[layer->epoch_count - 1].end_s
+                              : 0;
+    const struct loader_epoch *best = NULL;
+    for (size_t i = 0; i < r->loaders.count; i++) {
+        const struct loader *l = &r->loaders.list[i];
+        const struct loader_epoch *e = l->epoch_count
+                                           ? &l->epoch_list[l->epoch_count - 1]
+                                           : NULL;
+        if (e && l->trains && l->pid == pid && e->under_way && e->steps &&
+            (double)e->start_ns / 1e9 >= told_s - TOLD_SLACK_S &&
+            (!best || e->steps > best->steps))
+            best = e;
+    }
+    return best;
+}
+
+void loaders_complete_epochs(struct report *report, uint32_t pid)
+{
+    const struct loader_epoch *e = untold(report, pid);
+    if (!e || !isfinite(e->duration_s))
+        return;
+    const double start_s = (double)e->start_ns / 1e9;
+    pylayer_add_epoch(report,
+                      &(struct py_epoch){ .pid = pid,
+                                          .epoch = report->layer.epoch_count + 1,
+                                          .steps = e->steps,
+                                          .samples = e->samples,
+                                          .start_s = start_s,
+                                          .end_s = start_s + e->duration_s });
 }
 
 int loaders_read(struct report *report)

@@ -74,6 +74,9 @@ struct loader_epoch {
     double duration_s;    /* until it was exhausted or dropped, or the last sign */
     uint64_t batches;
     bool exhausted; /* false: left in the middle, or the run ended */
+    bool under_way; /* when the process ended, or was killed */
+    uint64_t steps,
+        samples; /* that its batches began, and of those; samples 0 unknown */
 };
 
 struct loader_slow_sample {
@@ -111,9 +114,11 @@ struct loader_batch {
 };
 
 struct loader {
-    unsigned id;   /* from 1, in the order they were first iterated */
-    uint32_t pid;  /* of the consumer */
-    bool training; /* its fetches are the run's steps */
+    unsigned id;              /* from 1, in the order they were first iterated */
+    uint32_t pid;             /* of the consumer */
+    bool training;            /* its fetches are the run's steps, or part of them */
+    bool trains;              /* something was trained between its fetches */
+    double evaluation_wait_s; /* of wait_s: for evaluations */
     const char *file;
     int line;                      /* where DataLoader(…) was called; 0 unknown */
     const char *kind;              /* its class: "DataLoader" */
@@ -201,6 +206,8 @@ struct loader_report {
 
 /* Fills report->loaders. A run without loaders is none the worse. */
 int loaders_read(struct report *report);
+/* Adds the pass over the training loader that was under way when the process ended. */
+void loaders_complete_epochs(struct report *report, uint32_t pid);
 void loaders_release(struct loader_report *loaders);
 /* The one whose fetches are the steps; NULL without. */
 const struct loader *loaders_training(const struct loader_report *loaders);

@@ -169,20 +169,22 @@ static void take_model(struct report *r, const json_t *o)
         qsort(m->layers, m->layer_count, sizeof *m->layers, by_count);
 }
 
+void pylayer_add_epoch(struct report *r, const struct py_epoch *epoch)
+{
+    struct py_epoch *e = ONE_MORE(r, r->layer.epochs, r->layer.epoch_count, MAX_EPOCHS);
+    if (e)
+        *e = *epoch;
+}
+
 static void take_epoch(struct report *r, const json_t *o)
 {
     const double start = json_number_value(json_object_get(o, "start"));
     const double end = json_number_value(json_object_get(o, "end"));
     if (!isfinite(start) || !isfinite(end) || end < start)
         return;
-    struct py_epoch *e = ONE_MORE(r, r->layer.epochs, r->layer.epoch_count, MAX_EPOCHS);
-    if (e)
-        *e = (struct py_epoch){ pid_of(o),
-                                count_of(o, "epoch"),
-                                count_of(o, "steps"),
-                                count_of(o, "samples"),
-                                start,
-                                end };
+    pylayer_add_epoch(r, &(struct py_epoch){ pid_of(o), count_of(o, "epoch"),
+                                             count_of(o, "steps"),
+                                             count_of(o, "samples"), start, end });
 }
 
 static void take_problem(struct report *r, const json_t *o)

@@ -84,6 +84,7 @@ const struct py_interpreter *pylayer_interpreter(const struct report *report,
                                                  uint32_t pid);
 /* What of it belongs to one process; after the main process is chosen. */
 void pylayer_choose(struct report *report, uint32_t pid);
+void pylayer_add_epoch(struct report *report, const struct py_epoch *epoch);
 
 /* One line, for the fuzzer: true when it was understood. */
 bool pylayer_take_line(struct report *report, const char *line, size_t len);

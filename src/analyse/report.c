@@ -318,6 +318,11 @@ static size_t find_stepper(const struct report *r)
     return best;
 }
 
+static uint32_t stepper_pid(const struct report *r)
+{
+    return r->main_process != SIZE_MAX ? r->processes[find_stepper(r)].pid : 0;
+}
+
 static size_t file_index(const struct report *r, const char *file)
 {
     size_t i = 0;
@@ -457,14 +462,15 @@ static int derive(struct report *r)
     if (rc == 0)
         rc = pyprofile_read(r);
     if (rc == 0)
-        pylayer_choose(
-            r, r->main_process != SIZE_MAX ? r->processes[find_stepper(r)].pid : 0);
+        pylayer_choose(r, stepper_pid(r));
     if (rc == 0)
         rc = allocations_read(r);
     if (rc == 0)
         rc = io_read(r);
     if (rc == 0)
         rc = loaders_read(r);
+    if (rc == 0)
+        loaders_complete_epochs(r, stepper_pid(r));
     if (rc == 0)
         rc = functions_read(r->run->dir,
                             r->run->meta.cpu_user_s + r->run->meta.cpu_system_s,

@@ -112,8 +112,9 @@ static int take_event(void *arg, const struct trace_event *e)
         return 0;
     if (e->sub == STEP_SAMPLES)
         return 0;
-    if (w->found && w->last_ns && e->time_ns >= w->last_ns && e->sub != STEP_CANCEL)
-        add_step(w->series, e->time_ns, (double)(e->time_ns - w->last_ns));
+    const int64_t end_ns = e->time_ns - (e->sub == STEP_END ? (int64_t)e->wall_ns : 0);
+    if (w->found && w->last_ns && end_ns >= w->last_ns && e->sub != STEP_CANCEL)
+        add_step(w->series, end_ns, (double)(end_ns - w->last_ns));
     w->found = true;
     w->lane = e->lane;
     w->last_ns = e->sub == STEP_NEXT ? e->time_ns : 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <sonde/sonde.h>
+#include <sonde/tables.h>
 
 #include "record/copies.h"
 
@@ -81,6 +82,13 @@ static void other_step(unsigned kind, uint64_t samples)
 void sonde_step_end(void)
 {
     other_step(STEP_END, 0);
+}
+
+void sonde_step_ended(uint64_t ticks)
+{
+    const uint64_t now = sonde_ticks();
+    const uint64_t ago = ticks < now ? (now - ticks) >> STEP_AGO_SHIFT : 0;
+    other_step(STEP_END, ago < STEP_SAMPLES_MASK ? ago : STEP_SAMPLES_MASK);
 }
 
 void sonde_step_cancel(uint64_t samples)

@@ -330,10 +330,19 @@ static unsigned payload_words(unsigned tag)
     return count[tag];
 }
 
+/* Not before it began. */
+static uint64_t step_end(uint64_t told, uint64_t ago, uint64_t begun)
+{
+    const uint64_t before = ago << STEP_AGO_SHIFT;
+    return told > begun && told - begun > before ? told - before : begun;
+}
+
 static void on_step(struct fold *f, struct fold_lane *l, uint64_t ticks, uint64_t p)
 {
     const unsigned kind = (unsigned)(p >> STEP_KIND_SHIFT) & 0xff;
-    const uint64_t samples = p & STEP_SAMPLES_MASK;
+    const uint64_t samples = kind != STEP_END ? p & STEP_SAMPLES_MASK : 0;
+    if (kind == STEP_END)
+        ticks = step_end(ticks, p & STEP_SAMPLES_MASK, l->carry.last_step);
     if (kind <= STEP_END && l->carry.last_step)
         node_record(f, NODE_STEP, l->carry.last_step, ticks);
     if (kind == STEP_CANCEL && l->carry.last_step && l->carry.steps) {

@@ -97,7 +97,7 @@ enum word_tag {
     TAG_PAD = 1,    /* filler at the end of a block */
     TAG_CONT = 2,   /* 48 bits that belong to the head before */
     TAG_VALUE = 3,  /* + name id (16) · value_kind (8); double as 2 × 32 bits */
-    TAG_STEP = 4,   /* + step_kind (8) · samples (40) */
+    TAG_STEP = 4,   /* + step_kind (8) · samples or ago (40) */
     TAG_THREAD = 5, /* + tid: from here on the lane belongs to this thread */
     TAG_OP = 6,     /* + cpu ns, mem before/after/peak KiB, of the open zone */
     TAG_SPAN = 7,   /* + site (16) · span_kind (8) · id; active ticks; wall ticks */
@@ -111,9 +111,10 @@ _Static_assert(SITE_OTHER << 1 >= 16, "site tags start above the kinds");
 
 enum value_kind { VALUE_ZONE = 0, VALUE_COUNTER = 1, VALUE_METRIC = 2 };
 /* A step begins and ends the one before; or only ends; or what began was none after all;
- * or samples of the one that goes on. */
+ * or samples of the one that goes on. An end says instead of samples how long ago it was,
+ * in 2^STEP_AGO_SHIFT ticks. */
 enum step_kind { STEP_NEXT = 0, STEP_END = 1, STEP_CANCEL = 2, STEP_SAMPLES = 3 };
-enum { STEP_KIND_SHIFT = 40 };
+enum { STEP_KIND_SHIFT = 40, STEP_AGO_SHIFT = 8 };
 #define STEP_SAMPLES_MASK ((1ULL << STEP_KIND_SHIFT) - 1)
 enum span_kind { SPAN_BEGIN = 0, SPAN_SUSPEND = 1, SPAN_RESUME = 2, SPAN_END = 3 };
 

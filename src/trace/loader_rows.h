@@ -59,6 +59,8 @@ enum loader_flag {
     LOADER_UNTIMED = 32,  /* samples cannot be told apart: DataPipes, __getitems__ */
     LOADER_BY_BATCH = 64, /* samples are too quick to be timed one by one */
     LOADER_TRAINS = 128,  /* something was trained between its fetches */
+    LOADER_EVALUATES =
+        256, /* models were only asked, without gradients, between them */
 };
 
 struct loader_row {
@@ -80,6 +82,7 @@ struct loader_row {
     uint64_t failed;
     uint64_t stepped; /* fetches that began a step */
     uint64_t last_ticks;
+    uint64_t evaluation_ticks; /* of fetch_ticks: for evaluations */
 };
 
 struct loader_epoch_row {
@@ -89,6 +92,8 @@ struct loader_epoch_row {
     uint64_t batches, fetch_ticks;
     uint64_t exhausted;
     uint64_t end_ticks; /* inside the next() that found the end: workers are stopped */
+    uint64_t stepped;   /* of its batches: began a step */
+    uint64_t samples;   /* of them; 0 unknown */
 };
 
 struct loader_worker_row {

@@ -549,6 +549,10 @@ static int decode_record(const struct trace *t, unsigned tag, const uint64_t *p,
         e->kind = TRACE_STEP;
         e->sub = (unsigned)(p[0] >> STEP_KIND_SHIFT) & 0xff;
         e->number = p[0] & STEP_SAMPLES_MASK;
+        if (e->sub == STEP_END) {
+            e->wall_ns = to_ns(t, e->number << STEP_AGO_SHIFT);
+            e->number = 0;
+        }
         return e->sub <= STEP_SAMPLES ? 1 : -1;
     case TAG_THREAD:
         e->kind = TRACE_THREAD;

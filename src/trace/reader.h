@@ -144,10 +144,10 @@ struct trace_event {
     int64_t time_ns;
     unsigned lane;
     unsigned site;             /* begin, end, span; name of value and mark */
-    unsigned sub;              /* value_kind or span_kind */
+    unsigned sub;              /* value_kind, step_kind or span_kind */
     double value;              /* value */
     uint64_t number;           /* samples, tid, lost, span id */
-    double active_ns, wall_ns; /* span end */
+    double active_ns, wall_ns; /* span end; end of a step: it was so long ago */
     double cpu_ns, mem_before_mb, mem_after_mb, mem_peak_mb; /* op */
 };
 /* Calls `visit` for every retained event of every lane (lane by lane, in time

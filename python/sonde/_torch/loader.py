@@ -78,10 +78,23 @@ def _name(o: Any) -> str:
     return getattr(o, "__name__", None) or type(o).__name__
 
 
-def _length(o: Any) -> int:
+_COUNTING = ("SequentialSampler", "RandomSampler", "DistributedSampler")
+
+
+def _length(dataset: Any, sampler: Any) -> int:
     """len() is the program's code: only where torch calls it as well."""
+    kind = type(dataset)
+    if (
+        kind not in (list, tuple, range)
+        and kind.__module__ != "torch.utils.data.dataset"
+        and not (
+            type(sampler).__name__ in _COUNTING
+            and type(sampler).__module__.startswith("torch.utils.data.")
+        )
+    ):
+        return -1
     try:
-        return len(o)
+        return len(dataset)
     except Exception:
         return -1
 
@@ -124,7 +137,7 @@ def _settings(loader: Any) -> tuple[Any, ...]:
         "" if iterable else type(sampler).__name__,
         _name(loader.collate_fn),
         _start_method(loader),
-        -1 if iterable else _length(loader.dataset),
+        -1 if iterable else _length(loader.dataset, sampler),
         loader.num_workers,
         -1 if loader.prefetch_factor is None else loader.prefetch_factor,
         -1 if loader.batch_size is None else loader.batch_size,

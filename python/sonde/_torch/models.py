@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from .. import _layer
@@ -12,20 +13,39 @@ _MOST = 32  # models of a process
 _told = 0
 
 
+def _inner(module: Any) -> Any:
+    """What torch.compile, DataParallel and their like wrap."""
+    inside = module._modules
+    inner = inside.get("_orig_mod")
+    if inner is None:
+        inner = inside.get("module")
+    return module if inner is None else inner
+
+
+def _parts(module: Any) -> Iterator[Any]:
+    """As Module.modules(), which the program may have overridden."""
+    seen: set[int] = set()
+    left = [module]
+    while left:
+        part = left.pop()
+        if part is not None and id(part) not in seen:
+            seen.add(id(part))
+            left.extend(part._modules.values())
+            yield part
+
+
 def first_call(module: Any) -> None:
     global _told
-    inner: Any = getattr(module, "_orig_mod", None)  # torch.compile's wrapper
-    if inner is None:
-        inner = getattr(module, "module", None)  # DataParallel and its like
-    if not hasattr(inner, "named_parameters"):
-        inner = module
-    parameters = list(inner.parameters())
+    inner = _inner(module)
+    parts = list(_parts(inner))
+    found = {id(p): p for part in parts for p in part._parameters.values()}
+    parameters = [p for p in found.values() if p is not None]
     if not parameters or _told == _MOST:
         return
     _told += 1
     layers: dict[str, int] = {}
     modules = 0
-    for part in inner.modules():
+    for part in parts:
         modules += 1
         if not part._modules:  # the leaves: what computes
             name = type(part).__name__

@@ -73,8 +73,9 @@ static int look_at_event(void *arg, uint32_t tid, const struct trace_event *e)
     if (!lane || !lane->trains)
         return 0;
     /* As analyse/steps.c counts them. */
-    if (p->last_step_ns && e->time_ns >= p->last_step_ns && e->sub != STEP_CANCEL)
-        stepwalk_add(p->steps, p->last_step_ns, e->time_ns);
+    const int64_t end_ns = e->time_ns - (e->sub == STEP_END ? (int64_t)e->wall_ns : 0);
+    if (p->last_step_ns && end_ns >= p->last_step_ns && e->sub != STEP_CANCEL)
+        stepwalk_add(p->steps, p->last_step_ns, end_ns);
     p->last_step_ns = e->sub == STEP_NEXT ? e->time_ns : 0;
     return 0;
 }

@@ -112,6 +112,33 @@ static void slow_first_steps_are_warm_up(void **state)
     assert_near(a.phases.share[SONDE_OTHER], 0.1, 1e-9);
 }
 
+/* Told late: what came behind the last one's work is no step, and nothing is lost. */
+static void a_step_that_ended_earlier_ends_with_its_work(void **state)
+{
+    (void)state;
+    struct maker m;
+    start(&m, 40);
+    const unsigned work = fake_site(m.t, "update", SONDE_OPTIMIZER, "a.c", 6);
+    for (int i = 0; i < 40; i++) {
+        put(&m, TRACE_STEP, 0, STEP_NEXT);
+        zone(&m, m.load, 4 * MS);
+        zone(&m, work, 6 * MS);
+    }
+    zone(&m, m.evaluate, 300 * MS);
+    m.now += 200 * MS;
+    fake_event(m.t, (struct trace_event){ .kind = TRACE_STEP,
+                                          .time_ns = m.now,
+                                          .sub = STEP_END,
+                                          .wall_ns = 500e6 });
+    const struct step_account a = finish(&m, 1000 * MS);
+    check_sums(&a, 40 * 10e6 + 500e6);
+    assert_int_equal(a.steps, 40);
+    assert_near(a.p99_ns, 10e6, 1);
+    assert_near(a.evaluation_ns, 300e6, 1);
+    assert_near(a.end_ns, 200e6, 1);
+    assert_near(a.phases.share[SONDE_OPTIMIZER], 0.6, 1e-9);
+}
+
 /* Inner zones of an evaluation are evaluation, whatever they are called. */
 static void checkpoints_and_evaluations_are_no_part_of_their_step(void **state)
 {
@@ -308,6 +335,7 @@ int main(void)
         cmocka_unit_test_teardown(every_nanosecond_is_in_one_part_and_one_phase,
                                   forget),
         cmocka_unit_test_teardown(slow_first_steps_are_warm_up, forget),
+        cmocka_unit_test_teardown(a_step_that_ended_earlier_ends_with_its_work, forget),
         cmocka_unit_test_teardown(checkpoints_and_evaluations_are_no_part_of_their_step,
                                   forget),
         cmocka_unit_test_teardown(what_lies_between_two_evaluations_is_evaluating,
