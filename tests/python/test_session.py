@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import logging
+import textwrap
 import time
 
 import pytest
+from conftest import python
 
 import sonde
 
