@@ -1,8 +1,8 @@
 """%load_ext sonde: the cell magic %%sonde.
 
-A magic that runs the cell itself would run a cell within a cell: its errors would be none of
-the outer one, and it could not await. So the cell is rewritten instead: its first line, the
-magic, becomes a call that begins a session, and what IPython calls after a cell ends it.
+A magic that runs the cell itself would run a cell within a cell: its errors would be none
+of the outer one, and it could not await. So the cell is rewritten instead: its first line,
+the magic, becomes a call that begins a session, and what IPython calls after a cell ends it.
 """
 
 from __future__ import annotations
@@ -114,8 +114,9 @@ def _magic_call(lines: list[str]) -> Optional[tuple[str, str]]:
         return None
     try:
         call = ast.parse(text.strip(), mode="eval").body
-        _, line, cell = (ast.literal_eval(a) for a in call.args)  # type: ignore[attr-defined]
-    except (SyntaxError, ValueError, AttributeError):
+        arguments = call.args if isinstance(call, ast.Call) else []
+        _, line, cell = map(ast.literal_eval, arguments)
+    except (SyntaxError, ValueError):
         return None
     return line, cell
 
@@ -129,8 +130,9 @@ def load(shell: Any) -> None:
             return lines
         line, cell = found
         code = shell.transform_cell(cell)
-        call = f"get_ipython().run_line_magic('sonde_begin', {f'{_awaits(code):d} {line}'!r})"
-        return [call + "\n", *code.splitlines(keepends=True)]
+        words = f"{_awaits(code):d} {line}"
+        call = f"get_ipython().run_line_magic('sonde_begin', {words!r})\n"
+        return [call, *code.splitlines(keepends=True)]
 
     def sonde_begin(line: str) -> None:
         begin(shell, line[2:], line[0] == "1")

@@ -115,6 +115,12 @@ def _mean(values: Iterable[Optional[float]]) -> Optional[float]:
     return statistics.fmean(known) if known else None
 
 
+def _total(sizes: Sequence[Optional[int]]) -> Optional[int]:
+    """None when one is not known, or there is none."""
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known and len(known) == len(sizes) else None
+
+
 # ---- Loader ----------------------------------------------------------------------------
 
 
@@ -166,16 +172,15 @@ def profile_loader(loader: Iterable[Any], num_batches: int = 20) -> LoaderProfil
     after = resident_mb()
     del iterator  # ends the workers
     counted = slice(1, None) if len(times) > 1 else slice(None)
-    known = [s for s in sizes[counted] if s is not None]
-    spent = sum(times[counted])
+    taken, spent = _total(sizes[counted]), sum(times[counted])
     return LoaderProfile(
         batches=len(times),
-        samples=None if None in sizes or not sizes else sum(map(int, sizes)),  # type: ignore[arg-type]
+        samples=_total(sizes),
         total_time=sum(times),
         first_batch_time=times[0] if times else None,
         avg_batch_time=_mean(times[counted]),
         max_batch_time=max(times[counted], default=None),
-        throughput=sum(known) / spent if len(known) == len(sizes[counted]) and spent > 0 else None,
+        throughput=taken / spent if taken and spent > 0 else None,
         avg_memory_per_batch=_mean(weights),
         memory_growth_mb=None if before is None or after is None else after - before,
         batch_times=times,

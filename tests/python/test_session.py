@@ -301,3 +301,18 @@ def test_mistakes_of_a_session_are_said_clearly():
         sonde.session(after="1s")
     with pytest.raises(sonde.SessionError, match="not started"):
         sonde.session().report()
+
+
+def test_a_forked_child_warns_of_nothing(tmp_path):
+    script = """
+        import gc, os, sonde
+        with sonde.session(output="run"):
+            child = os.fork()
+            if child == 0:
+                gc.collect()
+                os._exit(0)
+            os.waitpid(child, 0)
+        sonde.integrations, sonde.optimize
+    """
+    done = python("-X", "dev", "-c", textwrap.dedent(script), cwd=tmp_path)
+    assert "ResourceWarning" not in done.stderr
