@@ -47,7 +47,7 @@ from ._sonde import (
 )
 
 if TYPE_CHECKING:
-    from . import optimize
+    from . import integrations, optimize
     from ._bridges import from_chroma, from_mlflow, to_chroma
     from ._experiments import (
         Campaign,
@@ -104,7 +104,7 @@ if TYPE_CHECKING:
     )
     from ._pipeline import profile_loader, profile_preprocessing, profile_training
     from ._regression import RegressionError, check_regression
-    from ._requests import RequestMonitor, requests
+    from ._requests import AsgiMiddleware, RequestMonitor, WsgiMiddleware, requests
 
 standard = Config.standard
 lightweight = Config.lightweight
@@ -152,12 +152,14 @@ _LATER = {
     ),
     "requests": "_requests",
     "RequestMonitor": "_requests",
+    "AsgiMiddleware": "_requests",
+    "WsgiMiddleware": "_requests",
     "check_regression": "_regression",
     "RegressionError": "_regression",
 }
 
 
-_PACKAGES = ("optimize",)
+_PACKAGES = ("integrations", "optimize")
 
 
 def __getattr__(name: str) -> Any:
@@ -184,42 +186,107 @@ def load_ipython_extension(shell: Any) -> None:
     load(shell)
 
 
+# Written out: type checkers read it without running it.
 __all__ = [
-    "PHASES",
+    "AsgiMiddleware",
+    "BatchThroughput",
+    "BenchResult",
+    "Campaign",
     "CommandError",
     "Config",
     "ConfigError",
+    "Experiment",
+    "FLOPsEstimate",
+    "FLOPsEstimator",
+    "FlopCounter",
+    "Flops",
+    "MemoryProfiler",
+    "MemoryStats",
     "Monitor",
     "Operation",
+    "PHASES",
+    "ProfilingContext",
+    "RegressionError",
     "Report",
+    "RequestMonitor",
+    "RuntimeProfiler",
+    "RuntimeStats",
+    "ScalingExperiment",
+    "ScalingResult",
     "Session",
     "SessionError",
     "Span",
+    "SyntheticGraph",
+    "WsgiMiddleware",
     "Zone",
     "__version__",
     "begin",
+    "bench",
+    "campaign",
+    "check_regression",
+    "count_flops",
+    "count_parameters",
     "counter",
     "current_session",
     "current_stats",
     "end",
+    "estimate_attention_flops",
+    "estimate_attention_memory",
+    "estimate_ffn_flops",
+    "estimate_linear_flops",
+    "estimate_model_flops",
+    "estimate_mpnn_flops",
+    "estimate_pe_flops",
+    "estimate_pe_storage",
+    "estimate_training_memory",
+    "export_experiments",
+    "flops",
+    "from_chroma",
+    "from_mlflow",
+    "generate_scaling_graphs",
+    "get_memory_breakdown",
+    "get_peak_memory",
+    "integrations",
     "lightweight",
+    "log",
+    "log_many",
     "lost",
     "mark",
+    "memory_breakdown",
     "metric",
     "operation",
+    "optimize",
+    "padding_waste",
     "param",
     "pause",
     "profile",
     "profile_async",
+    "profile_backward",
+    "profile_code",
+    "profile_forward",
+    "profile_loader",
     "profile_memory_intensive",
+    "profile_memory_usage",
+    "profile_modes",
+    "profile_pe_computation",
+    "profile_preprocessing",
+    "profile_training",
+    "profile_training_step",
     "recording",
+    "requests",
+    "reset_memory_stats",
     "resume",
+    "run_layer_scaling",
+    "run_node_scaling",
+    "run_pe_scaling",
+    "search",
     "session",
     "standard",
     "step",
     "tag",
     "thread_name",
+    "throughput_by_batch_size",
+    "to_chroma",
     "value",
     "zone",
 ]
-__all__ += [*_LATER, *_PACKAGES]  # noqa: PLE0605

@@ -54,6 +54,7 @@ class Companion:
     def __init__(self, config: Config, directory: "os.PathLike[str]") -> None:
         self._config, self._directory = config, os.fspath(directory)
         self._process: Optional["subprocess.Popen[bytes]"] = None
+        self._pipes: list[tuple[int, int]] = []
         self.notes: list[str] = []
 
     def start(self) -> None:
@@ -83,7 +84,7 @@ class Companion:
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._missed(str(error))
             return
-        self._process = process
+        self._process, self._pipes = process, _identities(process)
 
     def _missed(self, why: str) -> None:
         """For the session's log: stacks and monitors of the run will be missing."""
@@ -94,16 +95,46 @@ class Companion:
         process, self._process = self._process, None
         if process is None or process.stdin is None or process.stdout is None:
             return
-        with contextlib.suppress(OSError):  # it may be gone
-            process.stdin.write(b"q")
-            process.stdin.close()
-        self.notes = _read_all(process.stdout.fileno()).decode(errors="replace").split("\n")
-        self.notes = [note for note in self.notes if note]
-        process.stdout.close()
+        if _identities(process) != self._pipes:
+            # The program closed them (os.closerange): the numbers may be its own by now.
+            _closed_by_others.append(process)
+            self._missed("its pipes were closed by the program")
+            return
+        try:
+            with contextlib.suppress(OSError):  # it may be gone
+                process.stdin.write(b"q")
+                process.stdin.close()
+            text = _read_all(process.stdout.fileno()).decode(errors="replace")
+            self.notes = [note for note in text.split("\n") if note]
+        except OSError as error:
+            self._missed(str(error))
+        finally:
+            _close(process)
 
     def forget(self) -> None:
         """In the child of a fork: it is the parent's."""
-        self._process = None
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if _identities(process) == self._pipes:
+            _close(process)
+        else:
+            _closed_by_others.append(process)
+
+
+# Kept, so that nobody closes their descriptors.
+_closed_by_others: list["subprocess.Popen[bytes]"] = []
+
+
+def _identities(process: "subprocess.Popen[bytes]") -> list[tuple[int, int]]:
+    """Which pipes the descriptors are; fewer when some are closed."""
+    found = []
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError, ValueError):
+            if pipe is not None:
+                status = os.fstat(pipe.fileno())
+                found.append((status.st_dev, status.st_ino))
+    return found
 
 
 def _close(process: "subprocess.Popen[bytes]") -> None:

@@ -6,7 +6,7 @@ import contextlib
 import random
 import sys
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Collection, Iterator, Optional
 
 from ._bench import BenchResult, bench, timed_runs
 from ._pipeline import (
@@ -16,6 +16,7 @@ from ._pipeline import (
     batch_size,
     call_model,
     device_of,
+    leaves,
     loss_of,
     to_device,
 )
@@ -39,7 +40,28 @@ def profile_forward(
         with torch.no_grad():
             call_model(model, batch)
 
-    return bench(forward, runs=num_runs, warmup=warmup_runs)
+    with _keeping_buffers(model):
+        return bench(forward, runs=num_runs, warmup=warmup_runs)
+
+
+@contextlib.contextmanager
+def _keeping_buffers(model: Any) -> Iterator[None]:
+    """What forward passes change besides: the running statistics of batch norm."""
+    import torch
+
+    saved = [
+        (module, name, buffer, buffer.detach().cpu().clone())
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+        if buffer is not None
+    ]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for module, name, buffer, values in saved:
+                buffer.copy_(values)
+                module._buffers[name] = buffer
 
 
 def _keeping_gradients(model: Any) -> "contextlib.AbstractContextManager[None]":
@@ -71,7 +93,7 @@ def profile_backward(
         model.zero_grad(set_to_none=True)
         return loss_of(*call_model(model, batch), loss_fn)
 
-    with _keeping_gradients(model):
+    with _keeping_gradients(model), _keeping_buffers(model):
         return timed_runs(lambda loss: loss.backward(), prepare, num_runs, warmup_runs)
 
 
@@ -167,6 +189,12 @@ def _bytes(tensor: Any) -> int:
     return int(tensor.element_size() * tensor.nelement())
 
 
+def _storage_bytes(tensor: Any) -> int:
+    """Of the whole memory behind a view: keeping a part keeps it all."""
+    get = getattr(tensor, "untyped_storage", None) or tensor.storage
+    return int(get().nbytes())
+
+
 def _storage(tensor: Any) -> int:
     """What tells two views of one memory from two memories."""
     get = getattr(tensor, "untyped_storage", None) or tensor.storage
@@ -176,11 +204,18 @@ def _storage(tensor: Any) -> int:
 def _activations(
     model: Any, batch: Any, loss_fn: Optional[LossFunction]
 ) -> tuple[int, Any]:
-    return _activations_of(model, lambda: loss_of(*call_model(model, batch), loss_fn))
+    def loss() -> Any:
+        return loss_of(*call_model(model, batch), loss_fn)
+
+    given = {_storage(leaf) for leaf in leaves(batch) if hasattr(leaf, "element_size")}
+    return _activations_of(model, loss, given)
 
 
-def _activations_of(model: Any, loss: Callable[[], Any]) -> tuple[int, Any]:
-    """Bytes the forward pass keeps for the backward pass, and the loss."""
+def _activations_of(
+    model: Any, loss: Callable[[], Any], given: Collection[int] = ()
+) -> tuple[int, Any]:
+    """Bytes the forward pass keeps for the backward pass, and the loss. Of memory that
+    was `given` (a batch may be a view of its data set) only the part that is used."""
     import torch
 
     own = {_storage(p) for p in model.parameters()} | {
@@ -191,7 +226,9 @@ def _activations_of(model: Any, loss: Callable[[], Any]) -> tuple[int, Any]:
     def pack(tensor: Any) -> Any:
         where = _storage(tensor)
         if where not in own:
-            kept[where] = max(kept.get(where, 0), _bytes(tensor))
+            whole = _storage_bytes(tensor)
+            size = min(whole, _bytes(tensor)) if where in given else whole
+            kept[where] = max(kept.get(where, 0), size)
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
@@ -221,7 +258,7 @@ def memory_breakdown(
 
     Activations are the tensors autograd saves for the backward pass, each memory counted
     once. Without optimizer its state is None. On CUDA `peak` is the allocator's.
-    Gradients of the model are left as they were.
+    Gradients and buffers of the model are left as they were.
     """
     from ._bench import synchronize
     from ._gpu import cuda
@@ -230,7 +267,7 @@ def memory_breakdown(
     gpu = cuda()
     if gpu is not None:
         gpu.reset_peak_memory_stats()
-    with _keeping_gradients(model):
+    with _keeping_gradients(model), _keeping_buffers(model):
         activations, loss = _activations(model, batch, loss_fn)
         loss.backward()
         synchronize()
@@ -279,6 +316,11 @@ class ProfilingContext:
         import torch
 
         self._modes = [(module, module.training) for module in self.model.modules()]
+        self._dropouts = [
+            (module, module.__dict__["dropout"])
+            for module, _ in self._modes
+            if isinstance(module.__dict__.get("dropout"), float)
+        ]
         self._random = random.getstate()
         numpy = sys.modules.get("numpy")
         self._numpy = numpy.random.get_state() if numpy is not None else None
@@ -307,6 +349,8 @@ class ProfilingContext:
             for module in self.model.modules():
                 if "Dropout" in type(module).__name__:
                     module.eval()
+                elif isinstance(module.__dict__.get("dropout"), float):
+                    module.dropout = 0.0  # attention, recurrent layers: done inside
         if self.seed is not None:
             self._seed(self.seed)
         return self
@@ -316,6 +360,8 @@ class ProfilingContext:
 
         for module, training in self._modes:
             module.training = training
+        for module, probability in self._dropouts:
+            module.dropout = probability
         random.setstate(self._random)
         if self._numpy is not None:
             sys.modules["numpy"].random.set_state(self._numpy)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import numbers
+import os
 import resource
 import sys
+import threading
 import time
-from typing import Any, Callable, Dict, Iterator, Optional, TypeVar, Union
+from typing import Any, Callable, Dict, Iterator, Optional, TypeVar, Union, overload
 
 from . import _gpu, _sonde
-from ._profile import zone_of
+from ._profile import joined_tags, zone_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,14 +50,17 @@ class _AwaitingRecord:
         self.mem_peak_mb: Optional[float] = None
         self.mem_peak_exact = False
 
-    def begin(self, phase: Any, component: Optional[str], tags: Optional[str]) -> None:
-        zone = _sonde.zone(self.name, phase, component, category="operation")
-        self._span = _sonde.Span(zone)
+    def begin(self, phase: Any, component: Optional[str], tags: dict[str, str]) -> None:
+        more = {**tags, "category": "operation"}
+        self._span = _sonde.Span(_sonde.zone(self.name, phase, component, **more))
         self.mem_before_mb = resident_mb()
         self._high = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self._cpu = time.process_time()
         self.start_s, self._start = time.time(), time.perf_counter()
-        self._span.begin()
+        if "asyncio" in sys.modules:
+            self._span.begin_in_task()
+        else:
+            self._span.begin()
 
     def end(self) -> None:
         if self.duration_s is not None:
@@ -65,7 +71,8 @@ class _AwaitingRecord:
         self.mem_after_mb = resident_mb()
         high = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self.mem_peak_exact = high > self._high
-        known = [m for m in (self.mem_before_mb, self.mem_after_mb) if m is not None]
+        seen = (self.mem_before_mb, self.mem_after_mb, _peaks.stop(self))
+        known = [m for m in seen if m is not None]
         if self.mem_peak_exact:
             known.append(high / 1024)
         self.mem_peak_mb = max(known, default=None)
@@ -85,6 +92,45 @@ class _AwaitingRecord:
         return time.perf_counter() - self._start
 
 
+class _Peaks:
+    """Resident memory looked at every few milliseconds while somebody wants its peak:
+    the kernel's high-water mark says nothing below an earlier peak."""
+
+    PERIOD_S = 0.005
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[int, float] = {}
+        self._runs = False
+
+    def start(self, owner: object) -> None:
+        with self._lock:
+            self._seen[id(owner)] = 0.0
+            if self._runs:
+                return
+            self._runs = True
+        threading.Thread(target=self._look, name="sonde-peaks", daemon=True).start()
+
+    def stop(self, owner: object) -> Optional[float]:
+        with self._lock:
+            return self._seen.pop(id(owner), None)
+
+    def _look(self) -> None:
+        while True:
+            now = resident_mb() or 0.0
+            with self._lock:
+                if not self._seen:
+                    self._runs = False
+                    return
+                for owner, most in self._seen.items():
+                    self._seen[owner] = max(most, now)
+            time.sleep(self.PERIOD_S)
+
+
+_peaks = _Peaks()
+os.register_at_fork(after_in_child=_peaks.__init__)  # type: ignore[misc]
+
+
 class Metrics(Dict[str, Any]):
     """Custom metrics of an operation. Numbers are recorded as they are set; anything else
     is kept in the record alone."""
@@ -95,12 +141,21 @@ class Metrics(Dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isinstance(value, numbers.Real) and not isinstance(value, bool):
             self._record.value(str(name), float(value))
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         for name, value in dict(*args, **kwargs).items():
             self[name] = value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def __ior__(self, other: Any) -> "Metrics":  # type: ignore[override,misc]
+        self.update(other)
+        return self
 
 
 class Operation:
@@ -148,8 +203,11 @@ class Operation:
         gpu = _gpu.memory()
         if gpu is not None:
             self.gpu_mem_before_mb, self._gpu_peak = gpu.allocated_mb, gpu.peak_mb
-        tags = ",".join(f"{k}={v}" for k, v in self.tags.items()) or None
-        self._record.begin(self.phase, self.component, tags)
+        if isinstance(self._record, _AwaitingRecord):
+            self._record.begin(self.phase, self.component, self.tags)
+        else:
+            text = joined_tags(self.tags) or None
+            self._record.begin(self.phase, self.component, text)
         return self
 
     def _close_gpu(self) -> None:
@@ -288,8 +346,19 @@ def operation(
     return Operation(name, phase, component, enabled=enabled, **tags)
 
 
+@overload
+def profile_memory_intensive(function: F) -> F: ...
+@overload
 def profile_memory_intensive(
-    function: Optional[F] = None,
+    *,
+    threshold_mb: float = ...,
+    on_exceeded: Optional[Callable[[Operation], None]] = ...,
+    **more: Any,
+) -> Callable[[F], F]: ...
+
+
+def profile_memory_intensive(
+    function: Any = None,
     *,
     threshold_mb: float = 1000.0,
     on_exceeded: Optional[Callable[[Operation], None]] = None,
@@ -301,12 +370,31 @@ def profile_memory_intensive(
         def train_large_model(): ...
 
     Other calls are zones like any other. `on_exceeded` gets the record of such a call.
+    Coroutines and generators count from their begin to their end, with what others do
+    meanwhile: memory is the process's.
     """
-    if function is None:
-        return lambda f: profile_memory_intensive(
-            f, threshold_mb=threshold_mb, on_exceeded=on_exceeded, **more
-        )
+
+    def watch(f: Any) -> Any:
+        if isinstance(f, (classmethod, staticmethod)):
+            return type(f)(watch(f.__func__))
+        return _watched(f, threshold_mb, on_exceeded, dict(more))
+
+    return watch if function is None else watch(function)
+
+
+def _watched(
+    function: Any,
+    threshold_mb: float,
+    on_exceeded: Optional[Callable[[Operation], None]],
+    more: dict[str, Any],
+) -> Any:
     name = more.pop("name", None) or zone_of(function).name
+
+    def begin() -> Operation:
+        op = Operation(name, **more).begin(awaits=True)
+        if op.enabled:
+            _peaks.start(op._record)
+        return op
 
     def finish(op: Operation) -> None:
         exceeded = op._record.end_if_memory(threshold_mb)
@@ -314,11 +402,48 @@ def profile_memory_intensive(
         if exceeded and on_exceeded is not None:
             on_exceeded(op)
 
+    if inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def watched_async_generator(*args: Any, **kwargs: Any) -> Any:
+            op = begin()
+            generator = function(*args, **kwargs)
+            step = generator.asend(None)
+            try:
+                while True:
+                    try:
+                        item = await step
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        step = generator.asend((yield item))
+                    except GeneratorExit:
+                        await generator.aclose()
+                        raise
+                    except BaseException as error:
+                        step = generator.athrow(error)
+            finally:
+                finish(op)
+
+        return watched_async_generator
+
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def watched_generator(*args: Any, **kwargs: Any) -> Any:
+            op = begin()
+            try:
+                return (yield from function(*args, **kwargs))
+            finally:
+                finish(op)
+
+        return watched_generator
+
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def watched_coroutine(*args: Any, **kwargs: Any) -> Any:
-            op = Operation(name, **more).begin(awaits=True)
+            op = begin()
             try:
                 return await function(*args, **kwargs)
             finally:

@@ -51,14 +51,51 @@ def leaves(batch: Any) -> Iterator[Any]:
 
 
 def batch_size(batch: Any) -> Optional[int]:
-    """Samples in a batch: the first dimension of its first array, else its length."""
-    for leaf in leaves(batch):
-        shape = getattr(leaf, "shape", None)
-        if shape is not None:
-            return int(shape[0]) if len(shape) else 1
+    """Samples in a batch: the first dimension of an array, the length its fields agree
+    on, or how many samples a list holds; None when that is unclear."""
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else 1
+    if isinstance(batch, Mapping):
+        return _agreed(map(_field_size, batch.values()))
+    if isinstance(batch, (list, tuple)):
+        return _sequence_size(batch)
     with contextlib.suppress(TypeError):
         return len(batch)
     return None
+
+
+def _agreed(sizes: Iterable[Optional[int]]) -> Optional[int]:
+    known = {size for size in sizes if size is not None}
+    return known.pop() if len(known) == 1 else None
+
+
+def _is_array(value: Any) -> bool:
+    return bool(getattr(value, "shape", None))
+
+
+def _field_size(value: Any) -> Optional[int]:
+    """Of one field of a batch; a number or a text says nothing."""
+    if _is_array(value) or isinstance(value, (list, tuple, Mapping)):
+        return batch_size(value)
+    return None
+
+
+def _sequence_size(batch: Sequence[Any]) -> Optional[int]:
+    """Samples in a list or tuple, whose items are the samples or their fields."""
+    if not any(_is_array(v) or isinstance(v, (list, tuple, Mapping)) for v in batch):
+        return len(batch)
+    if isinstance(batch, list):
+        kinds = {Mapping if isinstance(v, Mapping) else type(v) for v in batch}
+        if len(kinds) == 1 and len(batch) > 1 and isinstance(batch[0], (tuple, Mapping)):
+            return len(batch)  # no collate function makes such fields
+        if kinds == {list} and not any(map(_is_array, leaves(batch))):
+            lengths = set(map(len, batch))  # of samples, or of fields
+            return len(batch) if len(lengths) > 1 or len(batch) in lengths else None
+    sizes = [_field_size(v) for v in batch]
+    if all(map(_is_array, batch)) and len(set(sizes)) > 1:
+        return len(batch)  # samples of different lengths
+    return _agreed(sizes)
 
 
 def batch_mb(batch: Any) -> Optional[float]:
@@ -76,6 +113,12 @@ def batch_mb(batch: Any) -> Optional[float]:
 def _mean(values: Iterable[Optional[float]]) -> Optional[float]:
     known = [v for v in values if v is not None]
     return statistics.fmean(known) if known else None
+
+
+def _total(sizes: Sequence[Optional[int]]) -> Optional[int]:
+    """None when one is not known, or there is none."""
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known and len(known) == len(sizes) else None
 
 
 # ---- Loader ----------------------------------------------------------------------------
@@ -129,16 +172,15 @@ def profile_loader(loader: Iterable[Any], num_batches: int = 20) -> LoaderProfil
     after = resident_mb()
     del iterator  # ends the workers
     counted = slice(1, None) if len(times) > 1 else slice(None)
-    known = [s for s in sizes[counted] if s is not None]
-    spent = sum(times[counted])
+    taken, spent = _total(sizes[counted]), sum(times[counted])
     return LoaderProfile(
         batches=len(times),
-        samples=sum(s for s in sizes if s is not None) if any(sizes) else None,
+        samples=_total(sizes),
         total_time=sum(times),
         first_batch_time=times[0] if times else None,
         avg_batch_time=_mean(times[counted]),
         max_batch_time=max(times[counted], default=None),
-        throughput=sum(known) / spent if known and spent > 0 else None,
+        throughput=taken / spent if taken and spent > 0 else None,
         avg_memory_per_batch=_mean(weights),
         memory_growth_mb=None if before is None or after is None else after - before,
         batch_times=times,
@@ -241,9 +283,12 @@ def to_device(batch: Any, device: Any) -> Any:
     """The batch with its tensors on the device."""
     if isinstance(batch, Mapping):
         return {key: to_device(value, device) for key, value in batch.items()}
+    if hasattr(batch, "to"):  # a PackedSequence too, which is a tuple
+        return batch.to(device, non_blocking=True)
     if isinstance(batch, (list, tuple)):
-        return type(batch)(to_device(value, device) for value in batch)
-    return batch.to(device, non_blocking=True) if hasattr(batch, "to") else batch
+        moved = [to_device(value, device) for value in batch]
+        return type(batch)(*moved) if hasattr(batch, "_fields") else type(batch)(moved)
+    return batch
 
 
 def call_model(model: Any, batch: Any) -> tuple[Any, Any]:

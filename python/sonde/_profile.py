@@ -9,11 +9,25 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from typing import Any, Callable, Optional, TypeVar, Union, overload
 
 from ._sonde import Drive, Profiled, Span, Zone, zone
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def joined_tags(tags: dict[str, Any]) -> str:
+    """As the recorder keeps them: "key=value,…", a comma of theirs after a backslash."""
+    pairs = (f"{key}={value}" for key, value in tags.items())
+    return ",".join(p.replace("\\", r"\\").replace(",", r"\,") for p in pairs)
+
+
+def _tags_of(text: Optional[str]) -> dict[str, str]:
+    """The tags behind joined_tags()."""
+    pairs = re.findall(r"((?:[^\\,]|\\.)+)", text or "", re.DOTALL)
+    plain = (re.sub(r"\\([\\,])", r"\1", pair) for pair in pairs)
+    return dict(pair.split("=", 1) for pair in plain if "=" in pair)
 
 
 def zone_again(
@@ -24,8 +38,8 @@ def zone_again(
     tags: Optional[str],
 ) -> Zone:
     """The zone of an unpickled record."""
-    more = dict(pair.split("=", 1) for pair in (tags or "").split(",") if "=" in pair)
-    return zone(name, phase or None, component, category=category, **more)
+    more: dict[str, Any] = {**_tags_of(tags), "category": category}
+    return zone(name, phase or None, component, **more)
 
 
 def zone_of(
@@ -63,13 +77,16 @@ def _of_coroutine(function: Callable[..., Any], z: Zone) -> Callable[..., Any]:
 
 def _slices(z: Zone) -> Zone:
     """The stretches in which a generator runs are zones of the thread that runs it."""
-    return zone(z.name, z.phase, z.component, category="generator")
+    more: dict[str, Any] = {**_tags_of(z.tags), "category": "generator"}
+    return zone(z.name, z.phase, z.component, **more)
 
 
 def _of_generator(function: Callable[..., Any], z: Zone) -> Callable[..., Any]:
+    slices = _slices(z)
+
     @functools.wraps(function)
     def profiled(*args: Any, **kwargs: Any) -> Any:
-        return (yield from Drive(function(*args, **kwargs), Span(z), _slices(z)))
+        return (yield from Drive(function(*args, **kwargs), Span(z), slices))
 
     return profiled
 

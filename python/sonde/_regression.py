@@ -12,13 +12,16 @@ median: one run of a block is one sample, so leave the threshold generous then.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import math
 import os
 import statistics
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Iterator, Optional, Union
 
 from . import _command
 from ._operation import Operation
@@ -95,8 +98,26 @@ def read_baseline(path: PathLike) -> dict[str, Any]:
 
 
 def write_baseline(path: PathLike, name: str, times: list[float]) -> None:
-    """Set one entry; the file is replaced whole."""
+    """Set one entry; the file is replaced whole. Of tests that run side by side one
+    waits for the other, so that no entry is lost."""
     path = Path(path)
+    with _alone_in(path.parent):
+        _write_entry(path, name, times)
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Locks the folder itself: that leaves no lock file behind among the sources."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _write_entry(path: Path, name: str, times: list[float]) -> None:
     data = read_baseline(path)
     data[name] = {"wall_time_s": statistics.median(times), "times_s": times}
     fd, temporary = tempfile.mkstemp(dir=path.parent or Path("."), prefix=path.name)
@@ -142,6 +163,12 @@ class RegressionCheck:
     ) -> None:
         if update not in ("missing", "always", "never"):
             raise ValueError("update must be 'missing', 'always' or 'never'")
+        if isinstance(threshold, bool) or not isinstance(threshold, (int, float)):
+            raise TypeError(
+                f"threshold must be a number (0.2 is 20 % slower), not {threshold!r}"
+            )
+        if math.isnan(threshold):
+            raise ValueError("threshold must be a number, not NaN")
         self.name, self.threshold, self.baseline = name, threshold, baseline
         self.on_regression, self.update = on_regression, update
         self.result: Optional[Comparison] = None

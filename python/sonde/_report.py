@@ -36,6 +36,7 @@ class Report:
         self._data = data
         self._source = source
         self._loaded = False  # from a file that somebody saved, not from a run
+        self._kept = True  # the run is still there
         self._limits: tuple[int, float, float] = (10, 0.001, 1.0)
 
     @classmethod
@@ -100,7 +101,10 @@ class Report:
     def detailed_metrics(self) -> dict[str, dict[str, Any]]:
         """By name over all paths: calls, calls per second, total and average seconds."""
         found: dict[str, dict[str, Any]] = {}
+        spans = {o["name"] for o in self.operations if o.get("kind") == "span"}
         for o in self.operations:
+            if o.get("category") == "generator" and o["name"] in spans:
+                continue  # the stretches of the span of the same name
             m = found.setdefault(
                 o["name"], {"count": 0, "total_s": 0.0, "calls_per_s": 0.0}
             )
@@ -206,6 +210,11 @@ class Report:
             raise ValueError(
                 "this report was read from a file; html and exports are made from the "
                 "run itself: sonde.Report.of(run)"
+            )
+        if not self._kept:
+            raise ValueError(
+                "the run was not kept (save_profiles=False); html, text and exports are "
+                "made from the run itself: set save_profiles=True"
             )
 
     def to_pandas(self) -> Any:

@@ -14,8 +14,9 @@ Internal latency is the time our code took. User-facing latency ends with the la
 and begins, when a proxy says so (X-Request-Start), with the request's arrival there.
 
 Memory is fixed, however many requests there are: 1 MiB per process. Worker processes write
-files of their own into one directory, which report() merges: forked workers share it by
-themselves; give `directory` (or SONDE_REQUESTS) when workers start separately.
+files of their own into one directory, which report() adds up: forked workers share it by
+themselves; give `directory` (or SONDE_REQUESTS) when workers start separately. The files of
+workers that have ended become one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import functools
 import inspect
 import logging
 import os
+import sys
 import tempfile
 import time
 import weakref
@@ -40,11 +42,12 @@ from typing import (
 )
 
 from . import _sonde
-from ._histogram import Hour, HourFile, read_hours
-from ._operation import resident_mb
+from ._histogram import Hour, HourFile, merge_dead, read_hours, remove_files
+from ._operation import _MAY_AWAIT, resident_mb
 
 F = TypeVar("F", bound=Callable[..., Any])
 _log = logging.getLogger("sonde")
+MOST_S = 1e9  # longer is a mistake; NaN is neither below nor above
 
 
 class Request:
@@ -65,19 +68,35 @@ class Request:
         self.cpu_s: Optional[float] = None
         self.failed = False
         self.start_s = 0.0
+        self._worked_from: Optional[float] = None
 
-    def begin(self) -> "Request":
+    def begin(self, awaits: bool = False) -> "Request":
+        """Begin; `awaits` when others may run on this thread before end(): then the CPU
+        time of the thread is not ours."""
         self.start_s = time.time()
-        self._cpu = time.thread_time()
+        self._awaits = awaits
         self._start = time.perf_counter()
-        self._span.begin()
+        if awaits and "asyncio" in sys.modules:
+            self._span.begin_in_task()
+        else:
+            self._span.begin()
+        self.works()
         return self
 
+    def works(self) -> None:
+        """Our code goes on: it makes the next part of an answer."""
+        self._worked_from = time.perf_counter()
+        self._cpu = time.thread_time()
+
     def answered(self) -> None:
-        """Our code has its answer; what follows is sending it."""
-        if self.internal_latency is None:
-            self.internal_latency = time.perf_counter() - self._start
-            self.cpu_s = time.thread_time() - self._cpu
+        """Our code has its answer, or a part of it; what follows is sending it."""
+        if self._worked_from is None:
+            return
+        now, since = time.perf_counter(), self._worked_from
+        self._worked_from = None
+        self.internal_latency = (self.internal_latency or 0.0) + now - since
+        if not self._awaits:
+            self.cpu_s = (self.cpu_s or 0.0) + time.thread_time() - self._cpu
 
     def end(self, failed: bool = False) -> None:
         """The request is over; further calls do nothing."""
@@ -105,16 +124,18 @@ class Request:
         }
 
     def __enter__(self) -> "Request":
-        return self.begin()
+        code = sys._getframe(1).f_code
+        return self.begin(awaits=bool(code.co_flags & _MAY_AWAIT))
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
-        self.end(failed=kind is not None)
+        # A generator that is closed early has not failed.
+        self.end(failed=kind not in (None, GeneratorExit))
 
     async def __aenter__(self) -> "Request":
-        return self.begin()
+        return self.begin(awaits=True)
 
     async def __aexit__(self, kind: Any, *rest: Any) -> None:
-        self.end(failed=kind is not None)
+        self.end(failed=kind not in (None, GeneratorExit))
 
 
 def arrival(header: Optional[str]) -> Optional[float]:
@@ -142,8 +163,10 @@ class RequestMonitor:
         directory: Optional[Union[str, "os.PathLike[str]"]] = None,
         logger: Optional[logging.Logger] = None,
     ) -> None:
-        if sla_s <= 0:
-            raise ValueError("sla_s must be positive")
+        if isinstance(sla_s, bool) or not isinstance(sla_s, (int, float)):
+            raise TypeError(f"sla_s must be a number of seconds, not {sla_s!r}")
+        if not sla_s > 0:
+            raise ValueError(f"sla_s must be positive seconds, not {sla_s!r}")
         self.sla_s, self.on_violation = sla_s, on_violation
         self.logger = logger or _log
         named = directory or os.environ.get("SONDE_REQUESTS")
@@ -156,6 +179,7 @@ class RequestMonitor:
         self._file: Optional[HourFile] = None
         self._pid = 0
         self._memory_at = (0.0, resident_mb())
+        self._tasks: set[Any] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A spawned worker counts into the same directory, with a file of its own."""
@@ -167,6 +191,7 @@ class RequestMonitor:
         pid = os.getpid()
         if self._file is None or self._pid != pid:  # a forked worker gets its own
             self._file, self._pid = HourFile(self.directory), pid
+            merge_dead(self.directory)  # workers that come and go leave no files behind
         return self._file
 
     def _memory(self) -> Optional[float]:
@@ -191,14 +216,41 @@ class RequestMonitor:
             self.logger.warning("sonde: request not counted: %s", error)
         if violation and self.on_violation is not None:
             try:
-                self.on_violation(request.to_dict())
+                answer = self.on_violation(request.to_dict())
+                if inspect.isawaitable(answer):
+                    self._await(answer)
             except Exception:
                 self.logger.exception("sonde: on_violation failed")
+
+    def _await(self, answer: Awaitable[Any]) -> None:
+        """What an asynchronous on_violation does: a task of the running loop; where there
+        is none, here."""
+        import asyncio
+
+        async def told() -> None:
+            try:
+                await answer
+            except Exception:
+                self.logger.exception("sonde: on_violation failed")
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(told())
+            return
+        task = loop.create_task(told())
+        self._tasks.add(task)  # a loop holds its tasks weakly
+        task.add_done_callback(self._tasks.discard)
 
     def log_metrics(
         self, internal_s: float, user_facing_s: float, failed: bool = False
     ) -> None:
         """Count a request that was timed elsewhere."""
+        for name, value in (("internal_s", internal_s), ("user_facing_s", user_facing_s)):
+            if not 0 <= value < MOST_S:
+                raise ValueError(
+                    f"log_metrics(): {name} must be seconds from 0 on, not {value!r}"
+                )
         request = Request(self, "request", None, None)
         request.start_s = time.time()
         request.internal_latency, request.user_facing_latency = (
@@ -223,15 +275,26 @@ class RequestMonitor:
     def profile(
         self, function: Optional[F] = None, *, name: Optional[str] = None
     ) -> Any:
-        """Decorator of a handler, plain or async."""
+        """Decorator of a handler: a function, a coroutine function, or a generator of
+        either kind, whose request lasts until it is exhausted or closed."""
         if function is None:
             return lambda f: self.profile(f, name=name)
         label: str = name or getattr(function, "__qualname__", "") or "request"
+        if inspect.isasyncgenfunction(function):
+            return _handled_async_generator(self, function, label)
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def handle_generator(*args: Any, **kwargs: Any) -> Any:
+                with self.request(label) as request:
+                    return (yield from _Working(function(*args, **kwargs), request))
+
+            return handle_generator
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def handle_async(*args: Any, **kwargs: Any) -> Any:
-                with self.request(label):
+                async with self.request(label):
                     return await function(*args, **kwargs)
 
             return handle_async
@@ -245,12 +308,12 @@ class RequestMonitor:
 
     def wsgi(self, app: Callable[..., Iterable[bytes]]) -> "WsgiMiddleware":
         """WSGI middleware: `app.wsgi_app = monitor.wsgi(app.wsgi_app)`."""
-        return WsgiMiddleware(self, app)
+        return WsgiMiddleware(app, self)
 
     def asgi(self, app: Callable[..., Awaitable[Any]]) -> "AsgiMiddleware":
         """ASGI middleware: `app = monitor.asgi(app)`, or
-        `app.add_middleware(sonde.requests.AsgiMiddleware, …)`."""
-        return AsgiMiddleware(self, app)
+        `app.add_middleware(sonde.AsgiMiddleware, monitor=monitor)`."""
+        return AsgiMiddleware(app, self)
 
     # ---- answers ----
 
@@ -274,12 +337,82 @@ class RequestMonitor:
 def _remove(directory: Path, pid: int) -> None:
     if os.getpid() != pid:
         return  # the parent's to remove
-    for path in directory.glob("requests-*.hours"):
-        path.unlink(missing_ok=True)
+    remove_files(directory)
     try:
         directory.rmdir()
     except OSError:
         pass
+
+
+# ---- Answers in parts ------------------------------------------------------------------
+
+
+class _Working:
+    """A generator whose request works while it does, and waits between its items."""
+
+    def __init__(self, generator: Any, request: Request) -> None:
+        self._generator, self._request = generator, request
+        request.answered()
+
+    def __iter__(self) -> "_Working":
+        return self
+
+    def _step(self, method: Callable[..., Any], *args: Any) -> Any:
+        self._request.works()
+        try:
+            return method(*args)
+        finally:
+            self._request.answered()
+
+    def __next__(self) -> Any:
+        return self._step(self._generator.__next__)
+
+    def send(self, value: Any) -> Any:
+        return self._step(self._generator.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._step(self._generator.throw, *error)
+
+    def close(self) -> None:
+        self._step(self._generator.close)
+
+
+def _handled_async_generator(
+    monitor: RequestMonitor, function: Callable[..., Any], label: str
+) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def handle(*args: Any, **kwargs: Any) -> Any:
+        request = Request(monitor, label, None, None).begin(awaits=True)
+        generator = function(*args, **kwargs)
+        step, failed = generator.asend(None), False
+        try:
+            while True:
+                try:
+                    item = await step
+                except StopAsyncIteration:
+                    return
+                request.answered()
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    request.works()
+                    await generator.aclose()
+                    raise
+                except BaseException as error:
+                    request.works()
+                    step = generator.athrow(error)
+                else:
+                    request.works()
+                    step = generator.asend(sent)
+        except GeneratorExit:
+            raise
+        except BaseException:
+            failed = True
+            raise
+        finally:
+            request.end(failed)
+
+    return handle
 
 
 # ---- Middleware ------------------------------------------------------------------------
@@ -292,8 +425,17 @@ class _Sent:
         self._answer, self._request = answer, request
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from self._answer
-        self._request.end(self._request.failed)
+        request = self._request
+        try:
+            for part in self._answer:
+                request.answered()  # an application that is a generator works until here
+                yield part
+        except GeneratorExit:
+            raise  # left early: close() follows
+        except BaseException:
+            request.end(failed=True)
+            raise
+        request.end(request.failed)
 
     def close(self) -> None:
         try:
@@ -303,11 +445,19 @@ class _Sent:
             self._request.end(self._request.failed)
 
 
+class _SentSized(_Sent):
+    """Servers that see one part know the Content-Length."""
+
+    def __len__(self) -> int:
+        return len(self._answer)  # type: ignore[arg-type]
+
+
 class WsgiMiddleware:
-    """Counts each request of a WSGI application; server errors (5xx) are failures."""
+    """Counts each request of a WSGI application; server errors (5xx) and exceptions are
+    failures."""
 
     def __init__(
-        self, monitor: RequestMonitor, app: Callable[..., Iterable[bytes]]
+        self, app: Callable[..., Iterable[bytes]], monitor: RequestMonitor
     ) -> None:
         self.monitor, self.app = monitor, app
 
@@ -320,7 +470,11 @@ class WsgiMiddleware:
             arrival(environ.get("HTTP_X_REQUEST_START")),
         ).begin()
 
+        has_status = False
+
         def started(status: str, *rest: Any) -> Any:
+            nonlocal has_status
+            has_status = True
             request.failed = status.startswith("5")
             return start_response(status, *rest)
 
@@ -329,15 +483,16 @@ class WsgiMiddleware:
         except BaseException:
             request.end(failed=True)
             raise
-        request.answered()
-        return _Sent(answer, request)
+        if has_status:
+            request.answered()
+        return (_SentSized if hasattr(answer, "__len__") else _Sent)(answer, request)
 
 
 class AsgiMiddleware:
     """Counts each HTTP request of an ASGI application; 5xx and exceptions are failures."""
 
     def __init__(
-        self, monitor: RequestMonitor, app: Callable[..., Awaitable[Any]]
+        self, app: Callable[..., Awaitable[Any]], monitor: RequestMonitor
     ) -> None:
         self.monitor, self.app = monitor, app
 
@@ -350,7 +505,7 @@ class AsgiMiddleware:
             scope.get("method", "request"),
             headers.get(b"x-request-id"),
             arrival(headers.get(b"x-request-start")),
-        ).begin()
+        ).begin(awaits=True)
         failed = False
 
         async def sending(message: Any) -> None:
@@ -380,3 +535,7 @@ def requests(
     monitor = sonde.requests(sla_s=2.0, on_violation=lambda r: print(r["name"]))
     """
     return RequestMonitor(sla_s, on_violation, directory, logger)
+
+
+requests.AsgiMiddleware = AsgiMiddleware  # type: ignore[attr-defined]
+requests.WsgiMiddleware = WsgiMiddleware  # type: ignore[attr-defined]

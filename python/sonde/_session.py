@@ -26,6 +26,29 @@ _log = logging.getLogger("sonde")
 _current: Optional["Session"] = None
 
 
+def _check_times(**seconds: Any) -> None:
+    for name, value in seconds.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"session({name}=) wants seconds as a number, not {value!r}")
+        if not 0 <= value < 1e9:
+            raise ValueError(f"session({name}={value!r}): seconds from 0 on")
+
+
+def _check_steps(steps: Any) -> None:
+    if steps is None:
+        return
+    try:
+        first, end = steps
+        ok = 0 <= int(first) < int(end)
+    except (TypeError, ValueError):
+        ok = False
+    if not ok:
+        raise ValueError(
+            f"session(steps={steps!r}) wants (first, end), the end not included: "
+            "steps=(10, 20)"
+        )
+
+
 class SessionError(RuntimeError):
     """A session could not start; the text says why and what to do."""
 
@@ -60,6 +83,8 @@ class Session:
             raise TypeError(
                 f"session() wants a sonde.Config, not {type(config).__name__}"
             )
+        _check_times(after=after, duration=duration, min_zone=min_zone)
+        _check_steps(steps)
         given = {} if config is None else config.to_dict()
         self.config = Config(**{**given, **fields})
         self._in_store = config is None and "profile_dir" not in fields
@@ -80,7 +105,7 @@ class Session:
         self.monitor: Optional[Monitor] = None
         self._companion: Optional[Companion] = None
         self._alerts: list[Alert] = []
-        self._running = False
+        self._running = self._stopped = False
         self._temporary: Optional[str] = None
         self._report: Optional[Report] = None
 
@@ -154,24 +179,41 @@ class Session:
         self.monitor.start()
 
     def stop(self) -> None:
-        """End; stopping twice does nothing."""
-        global _current
+        """End; stopping twice does nothing. An interrupt (Ctrl-C) while it ends is passed
+        on, with nothing left recording."""
         if not self._running:
             return
-        self._running = False
-        _current = None
-        _operation._listeners.remove(self._on_operation)
+        try:
+            self._stop_watching()
+        finally:
+            self._stop_recorder()
+        if self.directory is not None and not self.joined:
+            self._finish()
+
+    def _stop_watching(self) -> None:
+        if self._on_operation in _operation._listeners:
+            _operation._listeners.remove(self._on_operation)
         if self.monitor is not None:
             self.monitor.stop()
         if self._companion is not None:
             self._companion.stop()
             for note in self._companion.notes:
                 self.logger.info("sonde: %s", note)
+
+    def _stop_recorder(self) -> None:
+        # Until it is stopped the session stays the current one, so that whoever is
+        # interrupted here can stop() again.
+        global _current
+        if self._on_operation in _operation._listeners:
+            _operation._listeners.remove(self._on_operation)
         self._apply_phases([])
         _apply_events(True)
-        if self.directory is not None and not self.joined:
-            _sonde.session_stop()
-            self._finish()
+        try:
+            if self.directory is not None and not self.joined:
+                _sonde.session_stop()
+        finally:
+            self._running, self._stopped = False, True
+            _current = None
 
     def _finish(self) -> None:
         """Report and files. A failure here is a message, never an exception: the work
@@ -255,8 +297,11 @@ class Session:
 
     def _read(self) -> Report:
         if self.directory is None:
+            if not self._running and not self._stopped:
+                raise SessionError("this session was not started: start() it, or use `with`")
             raise SessionError("nothing was recorded: profiling is switched off")
         report = Report.of(self.directory)
+        report._kept = self._temporary is None
         c = self.config
         report._limits = (
             c.profile_depth,

@@ -137,6 +137,8 @@ extern size_t spans_open;
 void spans_begin(const void *frame, struct sonde_site *site);
 /* Ends the frame's newest span of the site (NULL: of any); false when there is none. */
 bool spans_end(const void *frame, const struct sonde_site *site);
+/* The site of the frame's newest span of that name; NULL without. */
+struct sonde_site *spans_called(const void *frame, const char *name);
 PyObject *py_task_suspended(PyObject *module, PyObject *task);
 PyObject *py_task_resumed(PyObject *module, PyObject *task);
 int spans_init(PyObject *module);

@@ -13,6 +13,7 @@
 #include "module.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "frames.h"
 
@@ -62,14 +63,19 @@ static bool may_be_suspended(void)
     return may;
 }
 
+static void note_task(struct open_span *s)
+{
+    if (!s->task)
+        return;
+    s->next_task = by_task[bucket(s->task)];
+    by_task[bucket(s->task)] = s;
+}
+
 static void note_open(struct open_span *s)
 {
     s->next_frame = by_frame[bucket(s->frame)];
     by_frame[bucket(s->frame)] = s;
-    if (s->task) {
-        s->next_task = by_task[bucket(s->task)];
-        by_task[bucket(s->task)] = s;
-    }
+    note_task(s);
     spans_open++;
 }
 
@@ -128,6 +134,14 @@ bool spans_end(const void *frame, const struct sonde_site *site)
     return true;
 }
 
+struct sonde_site *spans_called(const void *frame, const char *name)
+{
+    for (struct open_span *s = by_frame[bucket(frame)]; s; s = s->next_frame)
+        if (s->frame == frame && strcmp(s->span.site->name, name) == 0)
+            return s->span.site;
+    return NULL;
+}
+
 PyObject *py_task_suspended(PyObject *module, PyObject *task)
 {
     (void)module;
@@ -181,7 +195,7 @@ const void *awaiting_frame(void)
 /* The span of one thing that its owner drives by hand: Span(zone). */
 struct span {
     PyObject_HEAD
-    struct sonde_span span;
+    struct open_span open; /* of no frame; of a task after begin_in_task() */
     PyObject *zone;
     bool begun;
 };
@@ -204,25 +218,48 @@ static PyObject *span_resume(PyObject *self, PyObject *unused)
     (void)unused;
     struct span *s = (struct span *)self;
     if (s->begun) {
-        sonde_span_resume(&s->span);
+        sonde_span_resume(&s->open.span);
     } else {
         s->begun = true;
-        sonde_span_begin(&s->span, ((struct zone *)s->zone)->site);
+        sonde_span_begin(&s->open.span, ((struct zone *)s->zone)->site);
     }
     return new_none();
+}
+
+/* For owners who do not see when the task they are in waits. */
+static PyObject *span_begin_in_task(PyObject *self, PyObject *unused)
+{
+    struct open_span *open = &((struct span *)self)->open;
+    if (!open->task) {
+        PyObject *task = running_task();
+        if (PyErr_Occurred())
+            PyErr_Clear(); /* its waiting will count as active */
+        open->task = task;
+        Py_XDECREF(task); /* its loop holds it */
+        note_task(open);
+    }
+    return span_resume(self, unused);
 }
 
 static PyObject *span_suspend(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    sonde_span_suspend(&((struct span *)self)->span);
+    sonde_span_suspend(&((struct span *)self)->open.span);
     return new_none();
+}
+
+static void close_span(struct span *s)
+{
+    sonde_span_end(&s->open.span); /* nothing when it has ended */
+    if (s->open.task)
+        unlink_task(&s->open);
+    s->open.task = NULL;
 }
 
 static PyObject *span_end(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    sonde_span_end(&((struct span *)self)->span);
+    close_span((struct span *)self);
     return new_none();
 }
 
@@ -230,7 +267,7 @@ static void span_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     struct span *s = (struct span *)self;
-    sonde_span_end(&s->span); /* nothing when it has ended */
+    close_span(s);
     Py_CLEAR(s->zone);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
@@ -239,6 +276,8 @@ static void span_dealloc(PyObject *self)
 
 static PyMethodDef span_methods[] = {
     { "begin", span_resume, METH_NOARGS, "begin()\n--\n\nBegin, or go on." },
+    { "begin_in_task", span_begin_in_task, METH_NOARGS,
+      "begin_in_task()\n--\n\nBegin; suspended while the running task is." },
     { "resume", span_resume, METH_NOARGS, "resume()\n--\n\nBegin, or go on." },
     { "suspend", span_suspend, METH_NOARGS,
       "suspend()\n--\n\nFrom here on the time counts as suspended." },

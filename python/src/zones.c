@@ -101,11 +101,24 @@ static PyObject *make_zone(const struct arguments *a, PyObject *key)
     return zone;
 }
 
+/* A comma ends a tag: one that belongs to it gets a backslash. Takes the reference. */
+static PyObject *escaped(PyObject *text)
+{
+    static const char *const marks[][2] = { { "\\", "\\\\" }, { ",", "\\," } };
+    for (size_t i = 0; text && i < 2; i++) {
+        PyObject *more = PyObject_CallMethod(text, "replace", "ss", marks[i][0],
+                                             marks[i][1]);
+        Py_DECREF(text);
+        text = more;
+    }
+    return text;
+}
+
 static bool add_tag(struct arguments *a, PyObject *key, PyObject *value)
 {
     if (!a->tags && !(a->tags = PyList_New(0)))
         return false;
-    PyObject *text = PyUnicode_FromFormat("%U=%S", key, value);
+    PyObject *text = escaped(PyUnicode_FromFormat("%U=%S", key, value));
     bool ok = text && PyList_Append(a->tags, text) == 0;
     Py_XDECREF(text);
     return ok;

@@ -334,3 +334,22 @@ def test_operations_in_coroutines_have_records_too(run):
         asyncio.run(main())
         """
     )
+
+
+def test_an_awaiting_operation_has_tags_and_knows_what_it_waited(run):
+    answer = run(
+        """
+        import asyncio, sonde
+        monitor = sonde.requests()
+        async def main():
+            async with sonde.operation("aop", tagx="1"):
+                await asyncio.sleep(0.1)
+            async with monitor.request("req") as request:
+                await asyncio.sleep(0.1)
+            assert request.cpu_s is None
+        asyncio.run(main())
+        """
+    )
+    assert answer.one("aop")["tags"] == {"tagx": "1"}
+    assert answer.one("aop")["suspended_s"] > 0.09
+    assert answer.one("req")["suspended_s"] > 0.09

@@ -1,5 +1,6 @@
 """bench, loaders, preprocessing, code; with torch also training, memory, context."""
 
+import collections
 import random
 import time
 
@@ -251,3 +252,64 @@ def test_training_and_inference_side_by_side():
     assert modes.to_dict()["ratio"] == modes.ratio
     assert not model.training
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters()))
+
+
+BATCHES = [
+    ({"ids": [[1, 2], [3, 4], [5, 6]], "labels": [0, 1, 0]}, 3),
+    ((["a", "b", "c"], [0, 1, 2]), 3),
+    ([[1, 2], [3, 4, 5]], 2),
+    ([[1, 2], [3, 4], [5, 6]], None),
+    (["a", "b"], 2),
+]
+
+
+@pytest.mark.parametrize("batch, size", BATCHES)
+def test_samples_of_batches_that_are_no_arrays_are_counted_or_unknown(batch, size):
+    found = sonde.profile_loader([batch] * 3, 3)
+    assert found.samples == (None if size is None else 3 * size)
+    assert (found.throughput is None) == (size is None)
+
+
+def test_samples_of_batches_that_nobody_collated_are_counted():
+    torch = pytest.importorskip("torch")
+    row = torch.ones(5)
+    batches = [[(row, 1), (row, 0)], [{"x": row}, {"x": row}], [torch.ones(2, 3), row[:2]]]
+    assert [sonde.profile_loader([b], 1).samples for b in batches] == [2, 2, 2]
+
+
+def test_model_helpers_leave_batch_norm_alone_and_take_named_tuples():
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    Batch = collections.namedtuple("Batch", "x")
+    batch = Batch(torch.randn(8, 3))
+    sonde.profile_forward(model, batch, 2, 1)
+    sonde.profile_backward(model, batch, None, 2, 1)
+    sonde.memory_breakdown(model, batch)
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+
+
+def test_activations_are_the_memory_behind_views_each_once():
+    torch = pytest.importorskip("torch")
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(1))
+
+        def forward(self, x):
+            whole = x * 2.0  # 1 MiB, of which views are kept
+            row = torch.ones(1).expand(2**18)  # 4 bytes
+            return whole[:8] * self.weight + (self.weight.expand(2**18) * row).sum()
+
+    found = sonde.memory_breakdown(Model(), torch.ones(2**18))["forward_activations"]
+    assert found == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_profiling_context_switches_dropout_inside_layers_off_too():
+    torch = pytest.importorskip("torch")
+    model = torch.nn.LSTM(2, 2, num_layers=2, dropout=0.5)
+    x = torch.ones(4, 1, 2)
+    with sonde.ProfilingContext(model, eval_mode=False, seed=None):
+        assert torch.equal(model(x)[0], model(x)[0]) and model.training
+    assert model.dropout == 0.5

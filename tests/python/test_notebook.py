@@ -162,3 +162,32 @@ def test_a_kernel_under_sonde_run_has_phases_and_steps(kernel_of_a_run):
     assert report["summary"]["step_ms"]["count"] == 6
     assert report["summary"]["optimizer_steps"] == 6
     assert report["summary"]["lost"] == 0
+
+
+def status_of(client, code):
+    """The kernel's reply, which tells "Run All" whether to go on, and what was shown."""
+    reply = client.execute_interactive(
+        code, timeout=120, output_hook=(shown := []).append, allow_stdin=False
+    )
+    text = "\n".join(str(m["content"]) for m in shown)
+    return reply["content"]["status"], text
+
+
+def test_a_profiled_cell_fails_awaits_and_runs_as_a_plain_one(kernel):
+    _, client = kernel
+    assert status_of(client, "%load_ext sonde")[0] == "ok"
+    status, text = status_of(client, "%%sonde\nx = 1\n1 / 0")
+    assert status == "error" and text.count("ename") == 1 and "calls" in text
+    time.sleep(0.5)  # a kernel leaves out what it is sent while a failed cell ends
+    status, text = status_of(
+        client, "%%sonde\nimport asyncio\nawait asyncio.sleep(0.01)\ny = 2\nx + y"
+    )
+    assert status == "ok" and "'3'" in text and "calls" in text
+    status, text = status_of(client, "%%sonde it's\nz = 3")
+    assert status == "ok" and "not profiled" in text
+    status, text = status_of(
+        client, "import sonde\ns = sonde.session(save_profiles=False).start()"
+    )
+    status, text = status_of(client, "%%sonde\nz += 1\nprint('z is', z)")
+    assert status == "ok" and "not profiled" in text and "z is 4" in text
+    assert status_of(client, "s.stop()")[0] == "ok"

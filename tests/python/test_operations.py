@@ -1,5 +1,7 @@
 """Operation records: usable inside the block, after it, and when switched off."""
 
+import asyncio
+import fractions
 import time
 
 import pytest
@@ -98,3 +100,52 @@ def test_an_open_operation_that_is_dropped_does_no_harm():
     with sonde.operation("after") as op:
         pass
     assert op.duration is not None
+
+
+def fill(mb):
+    block = bytearray(mb << 20)
+    block[::4096] = b"x" * len(block[::4096])
+    time.sleep(0.03)
+
+
+def test_memory_of_generators_coroutines_and_class_methods_is_watched():
+    seen = []
+    watch = sonde.profile_memory_intensive(
+        threshold_mb=50, on_exceeded=lambda op: seen.append(op.name.split(".")[-1])
+    )
+
+    @watch
+    def generator():
+        yield fill(100)
+
+    @watch
+    async def coroutine():
+        fill(100)
+
+    @watch
+    async def small():
+        fill(1)
+
+    class Trainer:
+        @watch
+        @classmethod
+        def train(cls):
+            fill(100)
+            return cls
+
+    fill(200)  # an earlier peak
+    list(generator())
+    asyncio.run(coroutine())
+    asyncio.run(small())
+    assert Trainer.train() is Trainer
+    assert seen == ["generator", "coroutine", "train"]
+
+
+def test_metrics_of_every_kind_of_number_reach_the_report(tmp_path):
+    with sonde.session(output=tmp_path / "run") as session:
+        with sonde.operation("op") as op:
+            op.metrics["fraction"] = fractions.Fraction(5, 2)  # as numpy's: a Real
+            op.metrics.setdefault("default", 4.0)
+            op.metrics |= {"merged": 5.0}
+    found = session.report().operation("op")["custom"]
+    assert {"fraction", "default", "merged"} <= set(found)

@@ -1,11 +1,13 @@
 """check_regression as a context manager and as a pytest fixture."""
 
 import json
+import subprocess
+import sys
 import textwrap
 import time
 
 import pytest
-from conftest import python
+from conftest import environment, python
 
 import sonde
 
@@ -122,3 +124,21 @@ def test_the_pytest_fixture(tmp_path):
     assert go(1.0) == 1
     assert go(1.0, "--sonde-update") == 0
     assert go(1.0) == 0
+
+
+def test_tests_side_by_side_lose_no_entry(baseline):
+    script = """
+        import os, sonde, sys
+        for i in range(20):
+            with sonde.check_regression(f"{os.getpid()}-{i}", 100, sys.argv[1]): pass
+    """
+    words = [sys.executable, "-c", textwrap.dedent(script), str(baseline)]
+    running = [subprocess.Popen(words, env=environment()) for _ in range(4)]
+    assert [p.wait(60) for p in running] == [0] * 4
+    assert len(json.loads(baseline.read_text())) == 80
+    assert [p.name for p in baseline.parent.iterdir()] == [baseline.name]
+
+
+def test_a_threshold_that_is_no_number_is_refused_at_once(baseline):
+    with pytest.raises(TypeError, match="'20%'"):
+        sonde.check_regression("x", threshold="20%", baseline=baseline)

@@ -296,3 +296,115 @@ def test_memory_stays_fixed_for_many_requests(monitor):
     worker(monitor, 20_000)
     assert sum(p.stat().st_size for p in monitor.directory.iterdir()) == size
     assert size < 2**20 and len(os.listdir(monitor.directory)) == 1
+
+
+def through(monitor, app):
+    """What a WSGI server does with an application."""
+    answer = monitor.wsgi(app)({"REQUEST_METHOD": "GET"}, lambda status, headers: None)
+    try:
+        return b"".join(answer)
+    finally:
+        answer.close()
+
+
+def test_a_wsgi_answer_that_breaks_off_is_a_failure(monitor):
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        yield b"a"
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        through(monitor, app)
+    assert monitor.report()["failures"] == 1
+
+
+def test_a_wsgi_application_that_is_a_generator_works_until_its_first_part(monitor):
+    def app(environ, start_response):
+        time.sleep(0.06)
+        start_response("200 OK", [])
+        yield b"x"
+
+    assert through(monitor, app) == b"x"
+    assert monitor.report()["internal"]["max_s"] >= 0.06
+
+
+def test_one_part_keeps_its_length(monitor):
+    answer = monitor.wsgi(lambda e, s: [b"hello"])({}, None)
+    assert len(answer) == 1 and list(answer) == [b"hello"]
+
+
+def test_handlers_that_are_generators_last_until_their_end(monitor):
+    @monitor.profile
+    def parts():
+        got = yield 1
+        time.sleep(0.06)
+        yield got
+
+    @monitor.profile
+    async def async_parts():
+        for i in range(2):
+            await asyncio.sleep(0.03)
+            yield i
+
+    async def collect():
+        return [x async for x in async_parts()]
+
+    items = parts()
+    assert next(items) == 1 and items.send(5) == 5
+    items.close()
+    assert asyncio.run(collect()) == [0, 1]
+    report = monitor.report()
+    assert report["requests_processed"] == report["sla_violations"] == 2
+    assert report["failures"] == 0
+
+
+def test_an_asynchronous_on_violation_is_awaited(tmp_path):
+    seen = []
+
+    async def tell(record):
+        await asyncio.sleep(0)
+        seen.append(record["name"])
+
+    monitor = sonde.requests(1e-9, tell, tmp_path)
+
+    async def main():
+        async with monitor.request("in a loop"):
+            pass
+        await asyncio.sleep(0.05)
+
+    asyncio.run(main())
+    with monitor.request("without one"):
+        pass
+    assert seen == ["in a loop", "without one"]
+
+
+@pytest.mark.parametrize("bad", [-1, float("nan"), float("inf")])
+def test_impossible_times_are_refused_and_not_counted(monitor, bad):
+    for times in ((bad, 0.1), (0.1, bad)):
+        with pytest.raises(ValueError, match="seconds"):
+            monitor.log_metrics(*times)
+    assert monitor.report()["requests_processed"] == 0
+
+
+@pytest.mark.parametrize("bad", ["2", float("nan"), 0])
+def test_an_impossible_sla_is_refused(bad):
+    with pytest.raises((TypeError, ValueError), match="sla_s"):
+        sonde.requests(sla_s=bad)
+
+
+def test_workers_that_come_and_go_leave_their_counts_and_no_files(monitor):
+    context = multiprocessing.get_context("fork")
+    worker(monitor, 5)
+    for _ in range(6):
+        process = context.Process(target=worker, args=(monitor, 10))
+        process.start()
+        process.join()
+    assert monitor.report()["requests_processed"] == 65
+    assert len(os.listdir(monitor.directory)) == 2  # ours, and that of the dead
+    worker(monitor, 5)
+    assert monitor.report()["requests_processed"] == 70
+
+
+def test_the_middleware_has_the_names_that_are_documented(monitor):
+    assert sonde.requests.AsgiMiddleware is sonde.AsgiMiddleware
+    assert sonde.WsgiMiddleware(lambda e, s: [b"a"], monitor=monitor).monitor is monitor

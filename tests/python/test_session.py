@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import logging
+import textwrap
 import time
 
 import pytest
+from conftest import python
 
 import sonde
 
@@ -257,3 +259,60 @@ def test_windows_of_steps():
     with sonde.session(steps=(3, 5)) as session:
         train(8)
     assert session.report().operation("load")["count"] == 2
+
+
+def test_an_interrupt_while_a_session_ends_leaves_nothing_recording(tmp_path):
+    script = """
+        import sonde
+        from sonde import _companion
+        first = sonde.session(output="first").start()
+        def interrupted(self): raise KeyboardInterrupt
+        kept, _companion.Companion.stop = _companion.Companion.stop, interrupted
+        try:
+            first.stop()
+            raise SystemExit("not interrupted")
+        except KeyboardInterrupt:
+            pass
+        _companion.Companion.stop = kept
+        assert not sonde.recording() and sonde.current_session() is None
+        first.stop()
+        with sonde.session(output="second") as second:
+            with sonde.zone("z"): pass
+        assert not second.joined and second.report().operation("z")["count"] == 1
+    """
+    python("-c", textwrap.dedent(script), cwd=tmp_path)
+
+
+def test_a_program_that_closes_all_files_ends_its_session(tmp_path):
+    script = """
+        import os, sonde
+        with sonde.session(output="run"):
+            os.closerange(3, 256)
+            mine = [os.open(f"mine{i}", os.O_WRONLY | os.O_CREAT) for i in range(9)]
+        assert not any(os.path.getsize(f"mine{i}") for i in range(9))
+    """
+    python("-c", textwrap.dedent(script), cwd=tmp_path)
+
+
+def test_mistakes_of_a_session_are_said_clearly():
+    with pytest.raises(ValueError, match=r"steps=5\).*first, end"):
+        sonde.session(steps=5)
+    with pytest.raises(TypeError, match="after=.*'1s'"):
+        sonde.session(after="1s")
+    with pytest.raises(sonde.SessionError, match="not started"):
+        sonde.session().report()
+
+
+def test_a_forked_child_warns_of_nothing(tmp_path):
+    script = """
+        import gc, os, sonde
+        with sonde.session(output="run"):
+            child = os.fork()
+            if child == 0:
+                gc.collect()
+                os._exit(0)
+            os.waitpid(child, 0)
+        sonde.integrations, sonde.optimize
+    """
+    done = python("-X", "dev", "-c", textwrap.dedent(script), cwd=tmp_path)
+    assert "ResourceWarning" not in done.stderr

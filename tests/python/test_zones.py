@@ -249,3 +249,37 @@ def test_a_zone_may_be_shared_by_threads_without_a_session():
     for t in threads:
         t.join()
     assert not problems
+
+
+def test_end_by_name_ends_the_innermost_begun_zone_of_that_name(run):
+    answer = run(
+        """
+        import asyncio, sonde
+        sonde.begin("load", "data_loading"); sonde.begin("load", "forward", team="x")
+        sonde.end("load"); sonde.end("load")
+        sonde.begin("plain"); sonde.end("plain")
+        async def task(phase, seconds):
+            sonde.begin("x", phase); await asyncio.sleep(seconds); sonde.end("x")
+        async def main():
+            await asyncio.gather(task("backward", 0.01), task("optimizer", 0.05))
+        asyncio.run(main())
+        with sonde.zone("after"): pass
+        """
+    )
+    assert answer.paths()[("load",)] == answer.paths()[("load", "load")] == 1
+    assert answer.paths()[("plain",)] == answer.paths()[("after",)] == 1
+    assert all(o["truncated"] == 0 for o in answer["operations"]) and answer.balanced()
+    times = {o["phase"]: o["total_s"] for o in answer.operations("x")}
+    assert times["backward"] < times["optimizer"]
+
+
+def test_commas_in_tags_stay_in_them(run):
+    answer = run(
+        """
+        import pickle, sonde
+        with pickle.loads(pickle.dumps(sonde.zone("z", y="a,b", path="c\\\\d,e"))): pass
+        with sonde.operation("o", y="a,b=c"): pass
+        """
+    )
+    assert answer.one("z")["tags"] == {"y": "a,b", "path": "c\\d,e"}
+    assert answer.one("o")["tags"] == {"y": "a,b=c"}

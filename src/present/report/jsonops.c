@@ -26,10 +26,31 @@ static void put_path(struct json_writer *w, const struct op_table *t, uint32_t i
 
 /* "key=value,key=value" as an object. A key that comes again is left out: of two
  * equal keys readers of JSON keep whichever they like. */
+static size_t tag_length(const char *p)
+{
+    size_t n = 0;
+    while (p[n] && p[n] != ',')
+        n += p[n] == '\\' && (p[n + 1] == ',' || p[n + 1] == '\\') ? 2 : 1;
+    return n;
+}
+
+/* The value without the backslashes that kept its commas. */
+static void put_tag_value(struct json_writer *w, const char *value, size_t len)
+{
+    char plain[1024];
+    size_t n = 0;
+    for (size_t i = 0; i < len && n < sizeof plain; i++) {
+        i += value[i] == '\\' && i + 1 < len &&
+             (value[i + 1] == ',' || value[i + 1] == '\\');
+        plain[n++] = value[i];
+    }
+    json_put_stringn(w, plain, n);
+}
+
 static bool came_before(const char *tags, const char *key, size_t len)
 {
     for (const char *p = tags; p < key;) {
-        const size_t item = strcspn(p, ",");
+        const size_t item = tag_length(p);
         if (item >= len && strncmp(p, key, len) == 0 && (p[len] == '=' || item == len))
             return true;
         p += item + (p[item] == ',');
@@ -42,13 +63,13 @@ static void put_tags(struct json_writer *w, const char *tags)
     json_key(w, "tags");
     json_object_begin(w);
     for (const char *p = tags; *p;) {
-        const size_t item = strcspn(p, ",");
+        const size_t item = tag_length(p);
         const char *equals = memchr(p, '=', item);
         const size_t len = equals ? (size_t)(equals - p) : item;
         if (len > 0 && !came_before(tags, p, len)) {
             json_keyn(w, p, len);
             if (equals)
-                json_put_stringn(w, equals + 1, item - len - 1);
+                put_tag_value(w, equals + 1, item - len - 1);
             else
                 json_put_string(w, "");
         }
