@@ -228,6 +228,13 @@ static void find_span(struct report *r)
         r->end_ns = r->start_ns;
 }
 
+/* Whether we left it as it was: attached and let go, or a session that was stopped. Of
+ * one that was cut off, who adopted it says that nobody knows. */
+static bool was_left(const struct run_meta *m)
+{
+    return m->attached || (m->session && !m->exit.cause[0]);
+}
+
 static void find_state(struct report *r)
 {
     const struct run_exit *exit = &r->run->meta.exit;
@@ -239,7 +246,7 @@ static void find_state(struct report *r)
     else if (exit->known)
         r->state = exit->code == 0 ? RUN_GOOD : RUN_FAILED;
     else if (r->run->meta.ended_ns)
-        r->state = r->run->meta.attached ? RUN_LEFT : RUN_UNKNOWN;
+        r->state = was_left(&r->run->meta) ? RUN_LEFT : RUN_UNKNOWN;
     else
         r->state = alive ? RUN_LIVE : RUN_UNKNOWN;
 }
@@ -647,6 +654,18 @@ static const char *cause_words(const struct report *r, char *ret_text, size_t le
     return ret_text;
 }
 
+bool report_ended_well(const struct report *report)
+{
+    return report->state == RUN_GOOD ||
+           (report->state == RUN_LEFT && report->run->meta.session);
+}
+
+const char *report_left_word(const struct report *report)
+{
+    const struct run_meta *m = &report->run->meta;
+    return m->imported ? "imported" : m->attached ? "attached" : "session";
+}
+
 const char *report_state_words(const struct report *report, char *ret_text, size_t len)
 {
     const struct run_exit *exit = &report->run->meta.exit;
@@ -669,8 +688,7 @@ const char *report_state_words(const struct report *report, char *ret_text, size
         (void)snprintf(ret_text, len, "exit unknown%s", cause);
         break;
     case RUN_LEFT:
-        (void)snprintf(ret_text, len,
-                       report->run->meta.imported ? "imported" : "attached");
+        (void)snprintf(ret_text, len, "%s", report_left_word(report));
         break;
     }
     return ret_text;

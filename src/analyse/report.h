@@ -39,7 +39,7 @@ enum report_state {
     RUN_KILLED,  /* ended by a signal */
     RUN_LIVE,    /* goes on */
     RUN_UNKNOWN, /* gone, and nobody saw how */
-    RUN_LEFT,    /* we were attached, and let it go on */
+    RUN_LEFT,    /* we were attached, or a session was stopped: it went on */
 };
 
 struct report_process {
@@ -191,6 +191,10 @@ double report_overhead_percent(const struct report *report);
 double report_silent_ns(const struct report *report, const struct open_thread *thread);
 /* The reasons in a bit set of enum lost_reason, in words: "disk full, …". */
 const char *report_lost_words(unsigned reasons, char *ret_text, size_t len);
+/* Its end is no news: exit 0, or a session that was stopped. */
+bool report_ended_well(const struct report *report);
+/* What a run that was left is: "attached", "session", "imported". */
+const char *report_left_word(const struct report *report);
 /* "exit 0", "exit 3 (error)", "killed by SIGKILL (oom_cgroup)", "running" … */
 const char *report_state_words(const struct report *report, char *ret_text, size_t len);
 

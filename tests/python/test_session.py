@@ -257,3 +257,27 @@ def test_windows_of_steps():
     with sonde.session(steps=(3, 5)) as session:
         train(8)
     assert session.report().operation("load")["count"] == 2
+
+
+def test_what_the_program_did_before_is_not_the_sessions():
+    room = b"x" * (200 << 20)
+    del room
+    begin = time.process_time()
+    while time.process_time() - begin < 1:
+        pass
+    with sonde.session(track_carbon=True, monitor_interval=0.1) as session:
+        time.sleep(0.5)
+    report = session.report().to_dict()
+    program = report["processes"][0]
+    assert program["cpu_s"] < 0.5
+    assert program["peak_rss_mb"] < 150
+    assert program["read_mb"] < 50
+
+
+def test_nobody_knows_how_a_program_ends_whose_session_was_stopped():
+    with pytest.raises(ZeroDivisionError), sonde.session() as session:
+        1 / 0
+    run = session.report().run
+    assert run["exit"] == {"code": None, "signal": None, "cause": None}
+    assert run["state"] == "session"
+    assert "exit 0" not in session.report().text()
