@@ -55,8 +55,10 @@ struct report_process {
     uint64_t threads, events, lost, filtered, truncated, steps, waits, self_folds;
     unsigned lost_reason;
     double wait_ns, ns_per_tick, clock_error_ns;
-    uint64_t main_events; /* of the main thread */
-    double event_cost_ns; /* NaN: not measured */
+    double unrecorded_ns;  /* outside the window or paused, and recorded again */
+    int64_t shut_since_ns; /* not recorded since; 0: it was until the end */
+    uint64_t main_events;  /* of the main thread */
+    double event_cost_ns;  /* NaN: not measured */
     uint64_t file_bytes, disk_bytes;
     bool timeline_complete;
 };

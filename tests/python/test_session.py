@@ -281,3 +281,28 @@ def test_nobody_knows_how_a_program_ends_whose_session_was_stopped():
     assert run["exit"] == {"code": None, "signal": None, "cause": None}
     assert run["state"] == "session"
     assert "exit 0" not in session.report().text()
+
+
+def forward_only(steps=20, pause_at=None):
+    for i in range(steps):
+        if i == pause_at:
+            sonde.pause()
+            time.sleep(0.5)
+            sonde.resume()
+        sonde.step()
+        with sonde.zone("f", phase="forward"):
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "options, pause_at",
+    [({"steps": (8, 12)}, None), ({"after": 0.2}, None), ({"duration": 0.1}, None), ({}, 5)],
+)
+def test_time_that_was_not_recorded_is_in_no_phase(options, pause_at):
+    with sonde.session(**options) as session:
+        forward_only(pause_at=pause_at)
+    report = session.report().to_dict()
+    share = {p["phase"]: p["share"] for p in report["phases"]}
+    assert share["forward"] > 0.6  # a loaded machine sleeps long; it was 0.2
+    assert report["summary"]["unrecorded_s"] > 0.1
+    assert any("not recorded" in note for note in report["notes"])

@@ -206,6 +206,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
     else
         field_null(w, "syscalls");
     field_uint(w, "last_step", r->last_step);
+    field_seconds(w, "unrecorded_s", r->phases.unrecorded_ns);
     json_key(w, "data_wait_share");
     json_put_double(w,
                     r->phases.wall_ns > 0 ? r->phases.share[SONDE_DATA_LOADING] : NAN);
