@@ -349,7 +349,7 @@ int session_stop(void)
     (void)write_run_json(SESSION_STOPPED, 0);
     (void)unsetenv("SONDE_RUN");
     session.ours = false;
-    /* The control page stays mapped: a thread may be looking at it. */
+    recorder_retire();
     return 0;
 }
 

@@ -125,6 +125,12 @@ void control_unmap(struct control *control)
         (void)munmap(control, CONTROL_SIZE);
 }
 
+void control_retire(struct control *c)
+{
+    (void)mmap(c, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 bool control_take(struct control *c, uint64_t blocks)
 {
     uint64_t used = __atomic_add_fetch(&c->used_blocks, blocks, __ATOMIC_RELAXED);

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import logging
+import threading
 import time
 
 import pytest
@@ -306,3 +307,34 @@ def test_time_that_was_not_recorded_is_in_no_phase(options, pause_at):
     assert share["forward"] > 0.6  # a loaded machine sleeps long; it was 0.2
     assert report["summary"]["unrecorded_s"] > 0.1
     assert any("not recorded" in note for note in report["notes"])
+
+
+def address_space_mb():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) / 256
+
+
+def test_sessions_do_not_use_up_the_address_space():
+    stop = threading.Event()
+
+    def keep_zoning():
+        while not stop.is_set():
+            with sonde.zone("straggler"):
+                pass
+
+    threads = [threading.Thread(target=keep_zoning) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    sizes = []
+    for i in range(12):
+        with sonde.session(
+            generate_reports=i == 11,
+            enable_line_profiling=False,
+        ) as session:
+            time.sleep(0.01)
+        sizes.append(address_space_mb())
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert sizes[-1] - sizes[2] < 500  # it was 1 GiB each
+    assert session.report().operation("straggler")["count"] > 0
