@@ -339,7 +339,8 @@ def _apply_events(on: bool) -> None:
 
 def session(config: Optional[Config] = None, **options: Any) -> Session:
     """A session for `with`, or for start() and stop(). Fields of Config may be given as
-    keywords; `name`, `output`, `max_trace`, `steps=(a, b)`, `after`, `duration`, `min_zone`
+    keywords; `name`, `output`, `max_trace`, `steps=(a, b)` (the first is
+    1, b is not included), `after`, `duration`, `min_zone`
     and `logger` besides.
 
         with sonde.session(profile_level="basic", name="quick"):

@@ -402,7 +402,7 @@ static void sum_up(struct walk *w)
     a->mean_ns = a->steady ? steady.wall_ns / (double)a->steady : NAN;
     a->phases.has_main = a->steady > 0;
     memcpy(a->phases.total_ns, steady.phase_ns, sizeof steady.phase_ns);
-    phase_split_close(&a->phases, steady.wall_ns);
+    phase_split_close(&a->phases, steady.wall_ns, 0);
 }
 
 static bool find_lane(const struct trace *trace, unsigned *ret_lane)

@@ -113,7 +113,19 @@ void phase_split_read(const struct trace *trace, const struct tree *tree,
     *ret_split = s;
 }
 
-void phase_split_close(struct phase_split *split, double wall_ns)
+/* Time that was not recorded is in no phase: it looks like time outside zones, or like
+ * the rest of a zone around a window, which has none either. */
+static void take_unrecorded(struct phase_split *split, double unrecorded_ns)
+{
+    if (!(unrecorded_ns > 0))
+        return;
+    const double taken = fmin(unrecorded_ns, split->total_ns[SONDE_OTHER]);
+    split->total_ns[SONDE_OTHER] -= taken;
+    split->wall_ns -= taken;
+    split->unrecorded_ns = taken;
+}
+
+void phase_split_close(struct phase_split *split, double wall_ns, double unrecorded_ns)
 {
     double zones = 0;
     for (int p = 0; p < SONDE_PHASE_COUNT; p++)
@@ -121,6 +133,7 @@ void phase_split_close(struct phase_split *split, double wall_ns)
     const double outside = isfinite(wall_ns) ? fmax(wall_ns - zones, 0) : 0;
     split->total_ns[SONDE_OTHER] += outside;
     split->wall_ns = zones + outside;
+    take_unrecorded(split, unrecorded_ns);
     for (int p = 0; p < SONDE_PHASE_COUNT; p++)
         split->share[p] = split->wall_ns > 0 ? split->total_ns[p] / split->wall_ns : 0;
 }

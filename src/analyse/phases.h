@@ -17,7 +17,8 @@
 
 struct phase_split {
     bool has_main;                      /* the main thread recorded something */
-    double wall_ns;                     /* all of the main thread's time */
+    double wall_ns;                     /* the main thread's time that was recorded */
+    double unrecorded_ns;               /* besides: outside the window, or paused */
     double total_ns[SONDE_PHASE_COUNT]; /* [SONDE_NO_PHASE] is always 0 */
     double share[SONDE_PHASE_COUNT];
     uint64_t count[SONDE_PHASE_COUNT]; /* times the phase was entered */
@@ -47,8 +48,9 @@ bool phase_is_device_counter(const char *name);
 bool phase_device_is_sampled(const struct phase_split *split);
 
 /* Enters the time outside zones and computes shares. wall_ns: from the start of the
- * process to its end; when zones took longer (clocks, damage), they count. */
-void phase_split_close(struct phase_split *split, double wall_ns);
+ * process to its end; when zones took longer (clocks, damage), they count. Of it, nothing
+ * is known of unrecorded_ns. */
+void phase_split_close(struct phase_split *split, double wall_ns, double unrecorded_ns);
 
 /* The phase with the largest share; SONDE_NO_PHASE when there is no time at all. */
 int phase_largest(const struct phase_split *split);

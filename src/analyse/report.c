@@ -16,11 +16,13 @@
 #include "analyse/parts.h"
 #include "analyse/tree.h"
 #include "base/error.h"
+#include "base/human.h"
 #include "base/signame.h"
 
 /* ---- Notes -------------------------------------------------------------------------- */
 
 enum { MAX_NOTES = 512 };
+static const double UNRECORDED_MIN_NS = 1e6; /* less is the start of a window */
 
 static int reserve_notes(struct report *r)
 {
@@ -93,6 +95,8 @@ static void describe_process(struct report *r, const struct trace *trace,
     p->waits = info->waits;
     p->self_folds = info->self_folds;
     p->wait_ns = info->wait_ns;
+    p->unrecorded_ns = info->unrecorded_ns;
+    p->shut_since_ns = info->shut_since_ns;
     p->event_cost_ns = info->event_cost_ns;
     p->ns_per_tick = info->ns_per_tick;
     p->clock_error_ns = info->clock_error_ns;
@@ -228,6 +232,13 @@ static void find_span(struct report *r)
         r->end_ns = r->start_ns;
 }
 
+/* Whether we left it as it was: attached and let go, or a session that was stopped. Of
+ * one that was cut off, who adopted it says that nobody knows. */
+static bool was_left(const struct run_meta *m)
+{
+    return m->attached || (m->session && !m->exit.cause[0]);
+}
+
 static void find_state(struct report *r)
 {
     const struct run_exit *exit = &r->run->meta.exit;
@@ -239,7 +250,7 @@ static void find_state(struct report *r)
     else if (exit->known)
         r->state = exit->code == 0 ? RUN_GOOD : RUN_FAILED;
     else if (r->run->meta.ended_ns)
-        r->state = r->run->meta.attached ? RUN_LEFT : RUN_UNKNOWN;
+        r->state = was_left(&r->run->meta) ? RUN_LEFT : RUN_UNKNOWN;
     else
         r->state = alive ? RUN_LIVE : RUN_UNKNOWN;
 }
@@ -293,7 +304,11 @@ static void close_phases(struct report *r)
         if (ended_ns > to && is_last_of_program(r, i))
             to = ended_ns;
         p->end_ns = to;
-        phase_split_close(&p->phases, to > from ? (double)(to - from) : 0);
+        const double shut_ns = p->shut_since_ns && to > p->shut_since_ns
+                                   ? (double)(to - p->shut_since_ns)
+                                   : 0;
+        phase_split_close(&p->phases, to > from ? (double)(to - from) : 0,
+                          p->unrecorded_ns + shut_ns);
     }
 }
 
@@ -347,8 +362,14 @@ static int read_account(struct report *r, size_t process, const struct trace *tr
 {
     const struct report_process *p = &r->processes[process];
     const bool is_program = p->pid == r->run->meta.pid;
-    const int64_t from = is_program && r->start_ns ? r->start_ns : p->start_ns;
-    const int rc = account_read(trace, from, p->end_ns, &r->account);
+    int64_t from = is_program && r->start_ns ? r->start_ns : p->start_ns;
+    int64_t to = p->end_ns;
+    /* Of a window nothing is known before its first event and behind its end. */
+    if (p->unrecorded_ns > 0 && p->first_event_ns > from)
+        from = p->first_event_ns;
+    if (p->shut_since_ns && p->shut_since_ns < to)
+        to = p->shut_since_ns;
+    const int rc = account_read(trace, from, to, &r->account);
     return rc < 0 ? rc : account_trend(&r->account, &r->series);
 }
 
@@ -402,6 +423,20 @@ static int mark_main(struct report *r, size_t process)
     return rc;
 }
 
+static void note_unrecorded(struct report *r)
+{
+    const double missing_ns = r->phases.unrecorded_ns;
+    char part[HUMAN_LEN], all[HUMAN_LEN];
+    struct buf b = BUF_INIT;
+    if (missing_ns < UNRECORDED_MIN_NS)
+        return;
+    buf_printf(&b, "%s of %s were not recorded (outside the window, or paused)",
+               human_duration(part, missing_ns),
+               human_duration(all, r->phases.wall_ns + missing_ns));
+    note(r, "window", b.data);
+    buf_release(&b);
+}
+
 static void note_losses(struct report *r)
 {
     char words[160];
@@ -447,6 +482,7 @@ static int derive(struct report *r)
         return rc;
     close_phases(r);
     choose_main(r);
+    note_unrecorded(r);
     note_losses(r);
     if (r->main_process != SIZE_MAX) {
         rc = mark_main(r, r->main_process);
@@ -653,6 +689,18 @@ static const char *cause_words(const struct report *r, char *ret_text, size_t le
     return ret_text;
 }
 
+bool report_ended_well(const struct report *report)
+{
+    return report->state == RUN_GOOD ||
+           (report->state == RUN_LEFT && report->run->meta.session);
+}
+
+const char *report_left_word(const struct report *report)
+{
+    const struct run_meta *m = &report->run->meta;
+    return m->imported ? "imported" : m->attached ? "attached" : "session";
+}
+
 const char *report_state_words(const struct report *report, char *ret_text, size_t len)
 {
     const struct run_exit *exit = &report->run->meta.exit;
@@ -675,8 +723,7 @@ const char *report_state_words(const struct report *report, char *ret_text, size
         (void)snprintf(ret_text, len, "exit unknown%s", cause);
         break;
     case RUN_LEFT:
-        (void)snprintf(ret_text, len,
-                       report->run->meta.imported ? "imported" : "attached");
+        (void)snprintf(ret_text, len, "%s", report_left_word(report));
         break;
     }
     return ret_text;

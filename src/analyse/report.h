@@ -39,7 +39,7 @@ enum report_state {
     RUN_KILLED,  /* ended by a signal */
     RUN_LIVE,    /* goes on */
     RUN_UNKNOWN, /* gone, and nobody saw how */
-    RUN_LEFT,    /* we were attached, and let it go on */
+    RUN_LEFT,    /* we were attached, or a session was stopped: it went on */
 };
 
 struct report_process {
@@ -55,8 +55,10 @@ struct report_process {
     uint64_t threads, events, lost, filtered, truncated, steps, waits, self_folds;
     unsigned lost_reason;
     double wait_ns, ns_per_tick, clock_error_ns;
-    uint64_t main_events; /* of the main thread */
-    double event_cost_ns; /* NaN: not measured */
+    double unrecorded_ns;  /* outside the window or paused, and recorded again */
+    int64_t shut_since_ns; /* not recorded since; 0: it was until the end */
+    uint64_t main_events;  /* of the main thread */
+    double event_cost_ns;  /* NaN: not measured */
     uint64_t file_bytes, disk_bytes;
     bool timeline_complete;
 };
@@ -191,6 +193,10 @@ double report_overhead_percent(const struct report *report);
 double report_silent_ns(const struct report *report, const struct open_thread *thread);
 /* The reasons in a bit set of enum lost_reason, in words: "disk full, …". */
 const char *report_lost_words(unsigned reasons, char *ret_text, size_t len);
+/* Its end is no news: exit 0, or a session that was stopped. */
+bool report_ended_well(const struct report *report);
+/* What a run that was left is: "attached", "session", "imported". */
+const char *report_left_word(const struct report *report);
 /* "exit 0", "exit 3 (error)", "killed by SIGKILL (oom_cgroup)", "running" … */
 const char *report_state_words(const struct report *report, char *ret_text, size_t len);
 

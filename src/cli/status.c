@@ -145,7 +145,8 @@ static void take_phases(struct status_line *s, const struct trace *trace)
     phase_split_read(trace, &tree, &split);
     tree_release(&tree);
     const struct trace_info *info = trace_info(trace);
-    phase_split_close(&split, (double)(info->last_ns - info->start_ns));
+    phase_split_close(&split, (double)(info->last_ns - info->start_ns),
+                      info->unrecorded_ns);
     for (int p = 0; p < SONDE_PHASE_COUNT; p++) {
         gained[p] = fmax(split.total_ns[p] - s->total_ns[p], 0);
         s->total_ns[p] = split.total_ns[p];

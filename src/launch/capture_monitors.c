@@ -111,6 +111,7 @@ static int start(void *state, const struct capture_context *context)
         .control = context->control,
         .interval_ns = context->options->interval_ns,
         .pid = (uint32_t)context->pid,
+        .joined = context->attached,
         .keep_secrets = !context->redact,
         .list = m->wanted,
         .hooks = &alert_hooks,

@@ -101,6 +101,7 @@ static void watch(struct companion *c, const struct companion_options *o)
         .file = &c->file,
         .level = (int)c->control->level,
         .redact = true,
+        .attached = true,
     };
     captures_prepare(&c->captures, &context);
     follow(c, o->pid);

@@ -308,10 +308,16 @@ void recorder_stop(void)
     recorder.on = false;
     recorder_live()->flags |= LIVE_EXITED;
     gate_private();
-    /* The mapping stays: a thread may be between its gate test and its store. Only
-     * addresses are lost, and only once per session. */
+    /* The mapping stays until the rest is folded, its place for longer: a thread may be
+     * between its gate test and its store. */
     if (recorder.file.fd >= 0)
         (void)close(recorder.file.fd);
     recorder.file.fd = -1;
     folder_release(&recorder.self);
+}
+
+void recorder_retire(void)
+{
+    tracefile_retire(&recorder.file);
+    control_retire(recorder.control);
 }

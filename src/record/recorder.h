@@ -92,6 +92,8 @@ bool recorder_ensure(void);
 /* Connects to a run directory made by somebody (supervisor, session). */
 int recorder_start(const char *dir, struct control *control);
 void recorder_stop(void);
+/* After that, once nothing of the session is read here any more. */
+void recorder_retire(void);
 /* Recording wanted by everybody: program, window of steps? Sets the gate. */
 void recorder_update_gate(void);
 void recorder_say(const char *text); /* one line on stderr, unless quiet */

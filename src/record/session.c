@@ -169,8 +169,11 @@ static int read_command(struct buf *line, char *argv[], int max)
     return count;
 }
 
-/* Code −1: still running. */
-static int write_run_json(int code)
+enum session_state { SESSION_GOES_ON, SESSION_STOPPED, SESSION_EXITED };
+
+/* A session that was stopped saw no end of its program: how the block was left, and how
+ * the program will end, nobody knows. `code` is that of SESSION_EXITED. */
+static int write_run_json(enum session_state state, int code)
 {
     static const char *const levels[] = { "", "basic", "detailed", "comprehensive" };
     struct buf line = BUF_INIT;
@@ -182,7 +185,7 @@ static int write_run_json(int code)
         .command_len = read_command(&line, argv, 256),
         .cwd = getcwd(cwd, sizeof cwd),
         .started_ns = session.started_ns,
-        .ended_ns = code < 0 ? 0 : now_ns(),
+        .ended_ns = state == SESSION_GOES_ON ? 0 : now_ns(),
         .pid = session.pid,
         .pid_start = start,
         .supervisor = session.pid, /* the program looks after itself */
@@ -199,12 +202,13 @@ static int write_run_json(int code)
         .no_energy = session.no_energy,
         .lossy = session.control->flags & CONTROL_LOSSY,
         .redact = true,
+        .session = true,
     };
     snprintf(f.id, sizeof f.id, "%s", session.id);
     (void)process_boot_id(f.boot_id);
     machine_read(&f.machine);
     f.has_git = f.cwd && git_read(f.cwd, &f.git);
-    if (code >= 0)
+    if (state == SESSION_EXITED)
         f.exit = (struct runfile_exit){ .code = code,
                                         .cause = code == 0 ? "ok" : "error" };
     int rc = runfile_write(&f, recorder.dir);
@@ -220,7 +224,7 @@ static void at_exit(int status, void *arg)
     (void)arg;
     if (session.ours && session.pid == getpid()) {
         drainer_stop();
-        (void)write_run_json(status & 0xff);
+        (void)write_run_json(SESSION_EXITED, status & 0xff);
     }
 }
 
@@ -301,7 +305,7 @@ static int start(const struct sonde_options *o)
         goto done;
     }
     session.ours = true;
-    (void)write_run_json(-1);
+    (void)write_run_json(SESSION_GOES_ON, 0);
     (void)setenv("SONDE_RUN", recorder.dir, 1); /* programs we exec join the run */
     static bool exit_hooked;
     if (!exit_hooked)
@@ -342,10 +346,10 @@ int session_stop(void)
     recorder_stop();
     signals_restore(&old);
     drainer_stop(); /* folds the rest: our file says its session is over */
-    (void)write_run_json(0);
+    (void)write_run_json(SESSION_STOPPED, 0);
     (void)unsetenv("SONDE_RUN");
     session.ours = false;
-    /* The control page stays mapped: a thread may be looking at it. */
+    recorder_retire();
     return 0;
 }
 

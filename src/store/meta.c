@@ -249,6 +249,7 @@ static void parse_identity(const json_t *root, struct arena *a, struct run_meta 
     m->pid = (uint32_t)get_within(root, "pid", 1, INT32_MAX, 0);
     m->pid_start = (uint64_t)get_within(root, "proc_start", 0, INT64_MAX, 0);
     m->attached = json_is_true(json_object_get(root, "attached"));
+    m->session = json_is_true(json_object_get(root, "session"));
     m->imported = json_is_true(json_object_get(root, "imported"));
     m->rank = (int)get_within(root, "rank", 0, 1 << 24, -1);
     m->world_size = (int)get_within(root, "world_size", 1, 1 << 24, -1);

@@ -40,6 +40,7 @@ struct run_death {
 struct run_meta {
     bool present;     /* run.json was there and readable */
     bool attached;    /* to a program that ran already */
+    bool session;     /* recorded from inside: may end before its program does */
     bool imported;    /* made of another tool's file */
     const char *live; /* where its files are while they are not here; "" here */
     const char *id, *name, *cwd, *host, *level, *parent_run, *sonde;

@@ -125,6 +125,12 @@ void control_unmap(struct control *control)
         (void)munmap(control, CONTROL_SIZE);
 }
 
+void control_retire(struct control *c)
+{
+    (void)mmap(c, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 bool control_take(struct control *c, uint64_t blocks)
 {
     uint64_t used = __atomic_add_fetch(&c->used_blocks, blocks, __ATOMIC_RELAXED);
@@ -153,6 +159,22 @@ static uint32_t wanted_gate(const struct control *c, const struct trace_live *li
     return __atomic_load_n(&live->paused, __ATOMIC_SEQ_CST) ? SONDE_GATE_OFF : gate;
 }
 
+static void note_shut(struct trace_live *live)
+{
+    uint64_t open = 0;
+    (void)__atomic_compare_exchange_n(&live->shut_ticks, &open, ticks_now(), false,
+                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void note_open(struct trace_live *live)
+{
+    const uint64_t now = ticks_now();
+    const uint64_t since = __atomic_exchange_n(&live->shut_ticks, 0, __ATOMIC_SEQ_CST);
+    if (since == 0 || now < since)
+        return;
+    __atomic_fetch_add(&live->unrecorded, now - since, __ATOMIC_RELAXED);
+}
+
 /* Two who settle at once may each see only one of two changes, and the one who stores
  * last may have looked first. So everybody looks again after storing: a change that
  * comes after that look is followed by a store of whoever made it. Bounded, because the
@@ -162,6 +184,10 @@ void control_settle_gate(const struct control *c, struct trace_live *live)
     uint32_t gate = wanted_gate(c, live);
     for (int again = 0; again < 1000; again++) {
         __atomic_store_n(&live->gate, gate, __ATOMIC_SEQ_CST);
+        if (gate == SONDE_GATE_OFF)
+            note_shut(live);
+        else
+            note_open(live);
         const uint32_t now = wanted_gate(c, live);
         if (now == gate)
             return;

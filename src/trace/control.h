@@ -29,6 +29,8 @@ int control_create(const char *dir, const struct control_options *options,
 /* Maps an existing one, read-write or read-only. */
 int control_map(const char *dir, bool writable, struct control **ret_control);
 void control_unmap(struct control *control);
+/* The same where threads may still look at it: they see zeroes, the file goes. */
+void control_retire(struct control *control);
 
 /* Takes `blocks` from the run's budget: true when they fit. */
 bool control_take(struct control *control, uint64_t blocks);

@@ -118,6 +118,65 @@ static int map_file(struct tracefile *f, uint64_t want_blocks)
     return -ENOMEM;
 }
 
+/* Places of files that were retired, oldest first: zeroed memory nobody needs. The
+ * newest is left alone for one session more: who was about to write there may be slow. */
+enum { ROOMS_MOST = 8 };
+static struct room {
+    uint8_t *base;
+    uint64_t blocks;
+} rooms[ROOMS_MOST];
+static unsigned room_count;
+
+static bool take_room(uint64_t want_blocks, struct room *ret_room)
+{
+    for (unsigned i = 0; i + 1 < room_count; i++) {
+        if (rooms[i].blocks < want_blocks)
+            continue;
+        *ret_room = rooms[i];
+        room_count--;
+        memmove(&rooms[i], &rooms[i + 1], (room_count - i) * sizeof rooms[0]);
+        return true;
+    }
+    return false;
+}
+
+/* As map_file(), where a file of an earlier session was. */
+static int map_again(struct tracefile *f, uint64_t want_blocks)
+{
+    struct room room;
+    if (!take_room(want_blocks, &room))
+        return map_file(f, want_blocks);
+    void *p = mmap(room.base, (size_t)room.blocks * BLOCK_SIZE, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_FIXED, f->fd, 0);
+    if (p == MAP_FAILED)
+        return -errno;
+    f->base = room.base;
+    f->cap_blocks = room.blocks;
+    return 0;
+}
+
+/* Where every page that could be written is counted against the machine's memory, the
+ * kernel may take the old mapping away and refuse the new one. */
+static bool counts_every_page(void)
+{
+    char mode = '0';
+    const int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd >= 0 ? read(fd, &mode, 1) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return n == 1 && mode == '2';
+}
+
+void tracefile_retire(struct tracefile *f)
+{
+    if (!f->base || room_count == ROOMS_MOST || counts_every_page())
+        return;
+    void *p = mmap(f->base, (size_t)f->cap_blocks * BLOCK_SIZE, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (p != MAP_FAILED)
+        rooms[room_count++] = (struct room){ f->base, f->cap_blocks };
+}
+
 static void refresh_size(struct tracefile *f)
 {
     struct stat st;
@@ -541,8 +600,8 @@ int tracefile_create(const char *dir, struct control *control, uint64_t forked_f
     if (rc == 0)
         rc = space_reserve(f.fd, body, (FIRST_FREE_BLOCK - 2ULL) * BLOCK_SIZE);
     if (rc == 0)
-        rc = map_file(&f, control->max_blocks < MAX_BLOCKS ? control->max_blocks + 64
-                                                           : MAX_BLOCKS);
+        rc = map_again(&f, control->max_blocks < MAX_BLOCKS ? control->max_blocks + 64
+                                                            : MAX_BLOCKS);
     if (rc < 0)
         goto failed;
     refresh_size(&f);

@@ -40,6 +40,11 @@ int tracefile_create(const char *dir, struct control *control, uint64_t forked_f
 int tracefile_open(const char *path, struct control *control,
                    struct tracefile *ret_file);
 void tracefile_close(struct tracefile *file);
+/* For a file that is done with while other threads may still be about to write into it:
+ * its pages go back, writes fall on memory that means nothing, and a file created later
+ * takes the place. Sessions would use up the address space otherwise. The caller has
+ * closed fd; one thread at a time. */
+void tracefile_retire(struct tracefile *file);
 
 static inline struct trace_head *tracefile_head(const struct tracefile *f)
 {

@@ -225,7 +225,10 @@ struct trace_live {
     uint64_t self_folds;  /* blocks a recording thread had to fold itself */
     uint64_t waits;       /* times a recording thread waited for the folder */
     uint64_t wait_ns;
-    uint64_t pad2[8];
+    /* Time in which nothing was recorded (window, pause), kept by who moves the gate. */
+    uint64_t shut_ticks; /* the gate has been shut since; 0: it is open */
+    uint64_t unrecorded; /* ticks, of the times it was shut and opened again */
+    uint64_t pad2[6];
     /* Written by the fold-lock holder. */
     uint64_t commit;     /* last complete commit */
     uint64_t fold_token; /* who wrote cells last: lets that folder keep its cache */

@@ -296,6 +296,8 @@ static void fill_info(struct trace *t)
     info->self_folds = live->self_folds;
     info->waits = live->waits;
     info->wait_ns = (double)live->wait_ns;
+    info->unrecorded_ns = (double)live->unrecorded * t->clock->ns_per_tick;
+    info->shut_since_ns = live->shut_ticks ? to_time(t, live->shut_ticks) : 0;
     info->event_cost_ns = im->head.event_cost_ps ? (double)im->head.event_cost_ps / 1000
                                                  : NAN;
     info->unfolded_blocks = im->unfolded_blocks;

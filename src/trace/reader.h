@@ -88,7 +88,9 @@ struct trace_info {
     unsigned lost_reason; /* enum lost_reason bits */
     uint64_t steps, self_folds, waits;
     double wait_ns;
-    double event_cost_ns; /* of one event, measured when the process began; NaN */
+    double unrecorded_ns;  /* the gate was shut (window, pause) and opened again */
+    int64_t shut_since_ns; /* it is shut since; 0: it is open */
+    double event_cost_ns;  /* of one event, measured when the process began; NaN */
     uint64_t file_bytes, disk_bytes;         /* apparent and allocated */
     uint64_t timeline_words, timeline_zones; /* retained on disk */
     uint64_t unfolded_blocks; /* counted by us now, not yet by a folder */

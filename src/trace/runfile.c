@@ -308,6 +308,10 @@ static void put_document(struct json_writer *w, const struct runfile *f)
     put_pairs(w, "params", f->params, f->param_count, f->redact);
     json_key(w, "attached");
     json_put_bool(w, f->attached);
+    if (f->session) {
+        json_key(w, "session");
+        json_put_bool(w, true);
+    }
     if (f->imported) {
         json_key(w, "imported");
         json_put_bool(w, true);

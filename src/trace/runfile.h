@@ -75,6 +75,7 @@ struct runfile {
     double grid_g_per_kwh; /* when given */
     bool lossy, redact;
     bool attached;   /* to a program that ran already: its end is not ours to see */
+    bool session;    /* recorded from inside; it may end before its program does */
     bool imported;   /* made of another tool's file */
     const char *gpu; /* what the cards are called, where they are known … */
     int gpus;        /* … and how many there are */

@@ -5,6 +5,9 @@ import io
 import json
 import logging
 import textwrap
+
+
+import threading
 import time
 
 import pytest
@@ -316,3 +319,83 @@ def test_a_forked_child_warns_of_nothing(tmp_path):
     """
     done = python("-X", "dev", "-c", textwrap.dedent(script), cwd=tmp_path)
     assert "ResourceWarning" not in done.stderr
+
+
+def test_what_the_program_did_before_is_not_the_sessions():
+    room = b"x" * (200 << 20)
+    del room
+    begin = time.process_time()
+    while time.process_time() - begin < 1:
+        pass
+    with sonde.session(track_carbon=True, monitor_interval=0.1) as session:
+        time.sleep(0.5)
+    report = session.report().to_dict()
+    program = report["processes"][0]
+    assert program["cpu_s"] < 0.5
+    assert program["peak_rss_mb"] < 150
+    assert program["read_mb"] < 50
+
+
+def test_nobody_knows_how_a_program_ends_whose_session_was_stopped():
+    with pytest.raises(ZeroDivisionError), sonde.session() as session:
+        1 / 0
+    run = session.report().run
+    assert run["exit"] == {"code": None, "signal": None, "cause": None}
+    assert run["state"] == "session"
+    assert "exit 0" not in session.report().text()
+
+
+def forward_only(steps=20, pause_at=None):
+    for i in range(steps):
+        if i == pause_at:
+            sonde.pause()
+            time.sleep(0.5)
+            sonde.resume()
+        sonde.step()
+        with sonde.zone("f", phase="forward"):
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "options, pause_at",
+    [({"steps": (8, 12)}, None), ({"after": 0.2}, None), ({"duration": 0.1}, None), ({}, 5)],
+)
+def test_time_that_was_not_recorded_is_in_no_phase(options, pause_at):
+    with sonde.session(**options) as session:
+        forward_only(pause_at=pause_at)
+    report = session.report().to_dict()
+    share = {p["phase"]: p["share"] for p in report["phases"]}
+    assert share["forward"] > 0.6  # a loaded machine sleeps long; it was 0.2
+    assert report["summary"]["unrecorded_s"] > 0.1
+    assert any("not recorded" in note for note in report["notes"])
+
+
+def address_space_mb():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[0]) / 256
+
+
+def test_sessions_do_not_use_up_the_address_space():
+    stop = threading.Event()
+
+    def keep_zoning():
+        while not stop.is_set():
+            with sonde.zone("straggler"):
+                pass
+
+    threads = [threading.Thread(target=keep_zoning) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    sizes = []
+    for i in range(12):
+        with sonde.session(
+            generate_reports=i == 11,
+            enable_line_profiling=False,
+        ) as session:
+            time.sleep(0.01)
+        sizes.append(address_space_mb())
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert sizes[-1] - sizes[2] < 500  # it was 1 GiB each
+    assert session.report().operation("straggler")["count"] > 0

@@ -44,6 +44,7 @@ struct cpu {
     struct proctab tab;
     bool any;
     uint64_t tree_ns, unclaimed_ns;
+    uint64_t before_ns; /* of the sum, used before the run */
     struct system_stat now, before;
     cpu_set_t allowed; /* cores this run may use, where those are not all */
     bool confined;
@@ -164,6 +165,8 @@ static void sample_process(struct cpu *c, size_t i, const struct monitor_round *
                               (double)round->elapsed_ns);
     sink->total(sink, i, TOTAL_CPU_S, (double)own / 1e9);
     sink->total(sink, i, TOTAL_THREADS, stat.threads);
+    if (!slot->known && monitor_lived_before(round, &slot->base.process))
+        c->before_ns += own + waited;
     slot->own_ns = own;
     slot->waited_ns = waited;
     add_stat(slot, &stat, sums);
@@ -188,7 +191,7 @@ static void sample_tree(struct cpu *c, const struct monitor_round *round,
     if (c->any && round->elapsed_ns)
         sink->set(sink, "cpu", "", "percent",
                   100.0 * (double)(sum - c->tree_ns) / (double)round->elapsed_ns);
-    sink->set(sink, "cpu_time", "", "s", (double)sum / 1e9);
+    sink->set(sink, "cpu_time", "", "s", (double)(sum - c->before_ns) / 1e9);
     sink->set(sink, "processes", "", "1", (double)round->process_count);
     if (sums.threads)
         sink->set(sink, "threads", "", "1", sums.threads);

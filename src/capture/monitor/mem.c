@@ -51,6 +51,7 @@ struct mem_slot {
      * the mapping shared or not. */
     double own_mb, own_private_mb, own_pss_mb;
     double swap_mb, peak_mb, peak_private_mb;
+    double old_peak_mb; /* high-water mark of its life before the run */
 };
 
 struct mem {
@@ -194,10 +195,22 @@ static void read_own(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
 
 /* ---- A process ------------------------------------------------------------------------ */
 
-/* The kernel's high-water mark sees what happens between rounds. Once a second: it is
- * the longest of the small files. */
-static void read_status(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
+/* The kernel's high-water mark sees what happens between rounds. That of a process which
+ * lived before the run may be older: it says something once it has risen. */
+static void see_high_water(struct mem_slot *slot, const struct monitor_round *round,
+                           double mb)
 {
+    if (slot->rounds == 1 && monitor_lived_before(round, &slot->base.process))
+        slot->old_peak_mb = mb;
+    if (mb > slot->old_peak_mb && mb - slot->own_mb > slot->peak_mb)
+        slot->peak_mb = mb - slot->own_mb;
+}
+
+/* Once a second: it is the longest of the small files. */
+static void read_status(struct mem *m, struct mem_slot *slot,
+                        const struct monitor_round *round)
+{
+    const uint64_t now_ns = round->now_ns;
     struct scan s;
     double mb;
     if (now_ns < slot->status_ns || !kept_read(slot->status_fd, m->buffer, 8192, &s))
@@ -205,8 +218,7 @@ static void read_status(struct mem *m, struct mem_slot *slot, uint64_t now_ns)
     slot->status_ns = now_ns + SECOND_NS * 9 / 10;
     do {
         if (line_mb(&s, "VmHWM:", &mb)) {
-            if (mb - slot->own_mb > slot->peak_mb)
-                slot->peak_mb = mb - slot->own_mb;
+            see_high_water(slot, round, mb);
         } else if (line_mb(&s, "VmSwap:", &mb)) {
             slot->swap_mb = mb;
             break;
@@ -262,7 +274,7 @@ static void sample_process(struct mem *m, size_t i, const struct monitor_round *
     if (!read_process_statm(slot->statm_fd, &statm) || statm.resident == 0)
         return; /* a zombie has none: that is no measurement of its memory */
     read_own(m, slot, round->now_ns);
-    read_status(m, slot, round->now_ns);
+    read_status(m, slot, round);
     const double rss = at_least_0((double)statm.resident * m->page_mb - slot->own_mb);
     sink->set_process(sink, i, "rss", "MiB", rss);
     if (slot->own_mb > 0)

@@ -32,7 +32,9 @@ struct monitor_process {
     uint64_t start_ticks; /* pid and start together are the process */
 };
 
-/* What a process has used since it began, for its row in the table of processes. */
+/* What a process has used, for its row in the table of processes: monitors say since it
+ * began, and of a process that lived before the run the sampler takes off what it had
+ * used by then. */
 enum monitor_total {
     TOTAL_CPU_S,
     TOTAL_PEAK_RSS_MB,     /* Sonde's own mappings not included */
@@ -72,7 +74,16 @@ struct monitor_round {
     const struct monitor_process *processes; /* the first is the program itself; the
                                                 order of those that stay does not change */
     size_t process_count;
+    /* Processes of this start (clock ticks since boot) or an earlier one lived before the
+     * run: sessions, `sonde attach`. 0: all began with the run or after. */
+    uint64_t joined_ticks;
 };
+
+static inline bool monitor_lived_before(const struct monitor_round *round,
+                                        const struct monitor_process *process)
+{
+    return round->joined_ticks && process->start_ticks <= round->joined_ticks;
+}
 
 struct monitor_ops {
     const char *name; /* "cpu", as in --no-monitor and doctor */

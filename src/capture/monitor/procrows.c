@@ -26,6 +26,9 @@ struct row_slot {
     struct monitor_process_row *row;
     uint64_t rounds, first_ns;
     uint64_t command_hash;
+    bool lived_before;             /* the run */
+    uint64_t known;                /* bits: totals whose start is known */
+    double before[MONITOR_TOTALS]; /* … used before the run */
 };
 
 /* ---- Describing ------------------------------------------------------------------------ */
@@ -152,6 +155,7 @@ void procrows_follow(struct procrows *r, const struct monitor_round *round,
     proctab_follow(&r->tab, round);
     for (size_t i = 0; i < r->tab.count; i++) {
         struct row_slot *slot = proctab_at(&r->tab, i);
+        slot->lived_before = monitor_lived_before(round, &slot->base.process);
         if (!slot->row)
             continue;
         __atomic_store_n(&slot->row->last_ns, at_ns, __ATOMIC_RELAXED);
@@ -169,6 +173,25 @@ const char *procrows_subject(const struct procrows *r, size_t process)
                                                                : NULL;
 }
 
+/* Totals that grow from the birth of a process on. */
+static bool is_sum(enum monitor_total what)
+{
+    return what != TOTAL_PEAK_RSS_MB && what != TOTAL_PEAK_PRIVATE_MB &&
+           what != TOTAL_THREADS;
+}
+
+static double since_run_began(struct row_slot *slot, enum monitor_total what,
+                              double value)
+{
+    if (!slot->lived_before || !is_sum(what))
+        return value;
+    if (!(slot->known >> what & 1)) {
+        slot->known |= 1ull << what;
+        slot->before[what] = value;
+    }
+    return value - slot->before[what];
+}
+
 void procrows_total(struct procrows *r, size_t process, enum monitor_total what,
                     double value)
 {
@@ -176,6 +199,7 @@ void procrows_total(struct procrows *r, size_t process, enum monitor_total what,
                                                    : NULL;
     if (!slot || !slot->row || what >= MONITOR_TOTALS)
         return;
+    value = since_run_began(slot, what, value);
     __atomic_store(&slot->row->total[what], &value, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->row->set, slot->row->set | 1ull << what, __ATOMIC_RELEASE);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/moment.h"
@@ -29,6 +30,7 @@ struct sampler {
     struct monitor_info_row memory;
     struct monitor_roots roots;
     uint64_t interval_ns;
+    uint64_t joined_ticks; /* as of struct monitor_round */
     struct {
         const struct monitor_ops *ops;
         void *state;
@@ -172,6 +174,13 @@ static uint64_t interval_of(uint64_t wanted)
     return wanted > SAMPLER_INTERVAL_MAX_NS ? SAMPLER_INTERVAL_MAX_NS : wanted;
 }
 
+/* Now, as /proc/PID/stat counts. */
+static uint64_t boot_ticks(void)
+{
+    const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+    return moment_ns(CLOCK_BOOTTIME) / tick_ns;
+}
+
 int sampler_new(const struct sampler_options *o, struct sampler **ret_sampler)
 {
     struct sampler *s = calloc(1, sizeof *s);
@@ -186,6 +195,7 @@ int sampler_new(const struct sampler_options *o, struct sampler **ret_sampler)
     if (!s->roots.run_dir)
         s->roots.run_dir = o->dir;
     s->interval_ns = interval_of(o->interval_ns);
+    s->joined_ticks = o->joined ? boot_ticks() : 0;
     const int rc = make_file(s, o);
     if (rc < 0) {
         free(s);
@@ -245,7 +255,8 @@ void sampler_begin(struct sampler *s, uint64_t now_ns,
     const uint64_t began = moment_ns(CLOCK_MONOTONIC);
     s->round = (struct monitor_round){ .interval_ns = s->interval_ns,
                                        .processes = processes,
-                                       .process_count = count };
+                                       .process_count = count,
+                                       .joined_ticks = s->joined_ticks };
     s->at_ns = after_start(s, now_ns);
     s->next = 0;
     s->round.now_ns = s->at_ns + info->start_ns;

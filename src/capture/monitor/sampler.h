@@ -41,6 +41,7 @@ struct sampler_options {
     uint64_t interval_ns;       /* 0: default */
     uint32_t pid;               /* the program */
     bool inside;                /* the program samples itself */
+    bool joined;                /* the program lived before the run */
     bool keep_secrets;          /* --no-redact */
     const struct monitor_ops *const *list; /* NULL: monitor_list */
     const struct sampler_hooks *hooks;     /* borrowed; NULL: none */

@@ -144,6 +144,7 @@ static int make_sampler(uint64_t interval_ns)
         .interval_ns = interval_ns,
         .pid = (uint32_t)getpid(),
         .inside = true,
+        .joined = session && !(recorder.control->flags & CONTROL_SUPERVISED),
         .hooks = &alert_hooks,
     };
     struct sampler *fresh = NULL;

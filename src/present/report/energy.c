@@ -137,7 +137,7 @@ void section_energy(struct page *page, const struct report *r,
     char text[HUMAN_LEN];
     struct flow flow;
     const bool is_welcome = limits->metrics > 0 &&
-                            (r->state == RUN_GOOD || limits->metrics == SIZE_MAX);
+                            (report_ended_well(r) || limits->metrics == SIZE_MAX);
     if (isnan(e->joules) || (!is_welcome && strcmp(e->source, "modelled") == 0))
         return;
     flow_begin(&flow, page, "ENERGY");

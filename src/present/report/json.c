@@ -111,7 +111,8 @@ static void put_run(struct json_writer *w, const struct report *r)
     put_metrics(w, r->metrics);
     field_int(w, "rank", m->rank);
     field_int(w, "world_size", world_size_of(r));
-    field_text(w, "state", state_names[r->state]);
+    field_text(w, "state",
+               r->state == RUN_LEFT && m->session ? "session" : state_names[r->state]);
     field_text(w, "host", m->host);
     field_text(w, "cwd", m->cwd);
     field_text(w, "level", m->level);
@@ -205,6 +206,7 @@ static void put_summary(struct json_writer *w, const struct report *r)
     else
         field_null(w, "syscalls");
     field_uint(w, "last_step", r->last_step);
+    field_seconds(w, "unrecorded_s", r->phases.unrecorded_ns);
     json_key(w, "data_wait_share");
     json_put_double(w,
                     r->phases.wall_ns > 0 ? r->phases.share[SONDE_DATA_LOADING] : NAN);

@@ -325,7 +325,7 @@ static bool is_first(const struct report *r, const struct open_thread *t)
 void section_end(struct page *page, const struct report *r, const struct limits *limits)
 {
     size_t shown = 0;
-    if (r->state == RUN_GOOD || r->process_count == 0 ||
+    if (report_ended_well(r) || r->process_count == 0 ||
         (r->state == RUN_LEFT && r->thread_count == 0))
         return;
     put_end_line(page, r);
@@ -407,7 +407,7 @@ static void put_doubts(struct flow *flow, const struct report *r)
     if (r->files_left_out)
         flow_put(flow, "%zu trace%s unreadable", r->files_left_out,
                  r->files_left_out == 1 ? "" : "s");
-    if (r->state == RUN_GOOD && r->truncated)
+    if (report_ended_well(r) && r->truncated)
         flow_put(flow, "%s zones cut off by the end of their process",
                  human_count(text, r->truncated));
     if (r->unbalanced)

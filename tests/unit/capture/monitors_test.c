@@ -10,7 +10,7 @@ static struct remembered seen;
 static const struct monitor_process processes[] = { { 100, 5000 }, { 101, 5100 } };
 static void *monitor_state;
 static const struct monitor_ops *ops;
-static uint64_t clock_now;
+static uint64_t clock_now, joined_ticks;
 
 static int set_up(void **state)
 {
@@ -19,6 +19,7 @@ static int set_up(void **state)
     forget(&seen);
     monitor_state = NULL;
     clock_now = 1000000000;
+    joined_ticks = 0;
     return 0;
 }
 
@@ -47,7 +48,8 @@ static void round_after(uint64_t elapsed_ns, size_t process_count)
                                          .elapsed_ns = elapsed_ns,
                                          .interval_ns = 1000000000,
                                          .processes = processes,
-                                         .process_count = process_count };
+                                         .process_count = process_count,
+                                         .joined_ticks = joined_ticks };
     ops->sample(monitor_state, &round, &seen.sink);
 }
 
@@ -200,6 +202,22 @@ static void a_child_nobody_waited_for_stays_in_the_sum(void **state)
     assert_value(&seen, "cpu_time", "", 3.1);
 }
 
+static void what_was_used_before_the_run_is_not_the_runs(void **state)
+{
+    (void)state;
+    put_cores(1, 1, 1, 1);
+    put_stat(100, "main", 1, 300, 0, 50, 5000);
+    put_stat(101, "worker", 100, 20, 0, 0, 5100);
+    joined_ticks = 5050; /* the worker was born in the run */
+    open_monitor(&monitor_cpu);
+    round_after(0, 2);
+    assert_value(&seen, "cpu_time", "", 0.2);
+    put_stat(100, "main", 1, 310, 0, 75, 5000);
+    round_after(1000000000, 1);
+    assert_value(&seen, "cpu_time", "", 0.35);
+    assert_value(&seen, "cpu", "", 15);
+}
+
 static void a_reused_pid_is_another_process(void **state)
 {
     (void)state;
@@ -252,6 +270,19 @@ static void memory_of_a_process_and_the_machine(void **state)
     assert_value(&seen, "swap_used", "", 3);
     assert_true(seen.total[0][TOTAL_PEAK_RSS_MB] == 17); /* VmHWM */
     assert_true(seen.total[0][TOTAL_PEAK_PRIVATE_MB] == 8);
+}
+
+static void a_peak_before_the_run_is_not_the_runs(void **state)
+{
+    (void)state;
+    joined_ticks = 5000;
+    put_memory(4096, 8192, 8192); /* VmHWM says 17 MiB, from before */
+    open_monitor(&monitor_mem);
+    round_after(0, 1);
+    assert_true(seen.total[0][TOTAL_PEAK_RSS_MB] == 16);
+    put_memory(8192, 8192, 8192); /* now it has risen: 33 MiB between the rounds */
+    round_after(1000000000, 1);
+    assert_true(seen.total[0][TOTAL_PEAK_RSS_MB] == 33);
 }
 
 static void without_smaps_private_memory_has_no_value(void **state)
@@ -617,6 +648,8 @@ int main(void)
         TEST(switches_are_those_of_all_threads_the_ended_ones_too),
         TEST(a_child_that_was_waited_for_is_counted_once),
         TEST(a_child_nobody_waited_for_stays_in_the_sum),
+        TEST(what_was_used_before_the_run_is_not_the_runs),
+        TEST(a_peak_before_the_run_is_not_the_runs),
         TEST(a_reused_pid_is_another_process),
         TEST(memory_of_a_process_and_the_machine),
         TEST(without_smaps_private_memory_has_no_value),

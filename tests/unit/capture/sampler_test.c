@@ -366,6 +366,32 @@ static void processes_have_rows_that_stay(void **state)
     sampler_free(s);
 }
 
+static void a_process_that_lived_before_counts_from_the_start_of_the_run(void **state)
+{
+    (void)state;
+    const struct sampler_options options = { .dir = run_dir,
+                                             .roots = machine.roots,
+                                             .interval_ns = 1000000000,
+                                             .pid = 100,
+                                             .joined = true,
+                                             .list = list };
+    const struct monitor_process process = { 100, 1 };
+    struct monitor_process_row row;
+    struct sampler *s = NULL;
+    assert_int_equal(sampler_new(&options, &s), 0);
+    const uint64_t start = start_of(s);
+    next_value = 30;
+    sampler_round(s, start, &process, 1);
+    next_value = 31.5;
+    sampler_round(s, start + 1000000000, &process, 1);
+    sampler_free(s);
+    struct tablefile *file = reopened();
+    assert_true(
+        tablefile_get(file, tablefile_find(file, "processes"), 0, &row, sizeof row));
+    assert_true(row.total[TOTAL_CPU_S] == 1.5);
+    tablefile_free(file);
+}
+
 static void more_series_than_there_is_room_for_are_counted(void **state)
 {
     (void)state;
@@ -442,6 +468,7 @@ int main(void)
         TEST(zero_is_a_value_and_an_empty_point_is_none),
         TEST(gaps_and_info_are_in_the_file),
         TEST(processes_have_rows_that_stay),
+        TEST(a_process_that_lived_before_counts_from_the_start_of_the_run),
         TEST(more_series_than_there_is_room_for_are_counted),
         TEST(a_kill_at_any_instant_leaves_consistent_rows),
     };
