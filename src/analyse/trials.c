@@ -57,9 +57,8 @@ static struct measure measure(const struct report *before, const struct report *
                               const struct finding *f)
 {
     if (f->gain_of == GAIN_OF_LOOP)
-        return (struct measure){ "with all that is between them a step takes",
-                                 "ms", loop_per_step_ms(before),
-                                 loop_per_step_ms(now) };
+        return (struct measure){ "with all that is between them a step takes", "ms",
+                                 loop_per_step_ms(before), loop_per_step_ms(now) };
     if (f->gain_of == GAIN_OF_RUN) {
         const bool same = before->account.steps == now->account.steps;
         return (struct measure){ "the run takes", "s",

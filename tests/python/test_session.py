@@ -5,8 +5,6 @@ import io
 import json
 import logging
 import textwrap
-
-
 import threading
 import time
 
