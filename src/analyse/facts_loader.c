@@ -265,6 +265,14 @@ static void set_places(struct report *r, const struct loader *l, struct facts *f
     name_transform(r, l, f);
 }
 
+/* Without batches of the loader's own (batch_size=None) an item may well be a batch that
+ * the data set has made: one item is not one sample then. */
+static double batch_size_of(const struct loader *l)
+{
+    const double n = l->batch_samples.count ? l->batch_samples.mean : l->batch_size;
+    return l->batch_size > 0 || n > 1 ? n : NAN;
+}
+
 void facts_of_loader(struct report *r, struct facts *f)
 {
     const struct loader *l = loader_of_steps(&r->loaders);
@@ -276,8 +284,7 @@ void facts_of_loader(struct report *r, struct facts *f)
         f->v[FACT_PREFETCH] = l->prefetch_factor;
     f->v[FACT_PERSISTENT] = l->persistent_workers;
     f->v[FACT_PIN_MEMORY] = l->pin_memory;
-    f->v[FACT_BATCH_SIZE] = l->batch_samples.count ? l->batch_samples.mean
-                                                   : l->batch_size;
+    f->v[FACT_BATCH_SIZE] = batch_size_of(l);
     f->v[FACT_BATCH_MB] = loader_batch_mb(l);
     if (l->num_workers > 0)
         f->v[FACT_QUEUE_WAIT_SHARE] = loader_mean_ns(&l->wait) /

@@ -31,9 +31,10 @@ void facts_of_shapes(struct report *r, struct facts *f)
         f->v[FACT_POSITIONS] = layers_over_positions(&r->layer.models[0]);
     if (l->cells > 0)
         f->v[FACT_PADDING_SHARE] = fmin(fmax(1 - l->filled / l->cells, 0), 1);
-    if (loaders_training(l) || l->rows.count < LEAST_CALLS)
-        return;
     /* A loader that is not trained with says nothing about the batches that are. */
+    const bool told = loaders_training(l) && fact_known(f, FACT_BATCH_SIZE);
+    if (told || l->rows.count < LEAST_CALLS)
+        return;
     f->v[FACT_BATCH_ROWS] = l->rows.mean;
     f->v[FACT_BATCH_SIZE] = l->rows.mean;
     f->source[FACT_BATCH_SIZE] = fact_infos[FACT_BATCH_ROWS].source;

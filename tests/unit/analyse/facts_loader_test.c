@@ -81,9 +81,43 @@ static void batches_are_slow_by_the_clock_that_samples_are_slow_by(void **state)
     training_free(&t);
 }
 
+/* batch_size=None: what the data set gives may be whole batches, of 24 rows here. */
+static void an_item_that_is_a_batch_is_not_one_sample(void **state)
+{
+    (void)state;
+    char json[2048];
+    struct training t = { 0 };
+    struct loader l;
+    struct facts f;
+    (void)snprintf(json, sizeof json, training_json, "0", "null", "ok");
+    training_traces(&t);
+    training_open(&t, json);
+    fill(&l);
+    read_with(&t, &l, &f);
+    assert_near(f.v[FACT_BATCH_SIZE], 10, 0);
+    l.training = true;
+    l.batch_size = -1;
+    l.batch_samples.count = 100;
+    l.batch_samples.mean = 1;
+    read_with(&t, &l, &f);
+    assert_true(isnan(f.v[FACT_BATCH_SIZE]));
+    t.report->loaders.rows.count = 100;
+    t.report->loaders.rows.mean = 24;
+    read_with(&t, &l, &f);
+    assert_near(f.v[FACT_BATCH_SIZE], 24, 0);
+    /* A sampler of batches is known by what it gives. */
+    l.batch_samples.mean = 6;
+    read_with(&t, &l, &f);
+    assert_near(f.v[FACT_BATCH_SIZE], 6, 0);
+    release(&l);
+    training_free(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_item_that_is_a_batch_is_not_one_sample,
+                                        fake_setup, fake_teardown),
         cmocka_unit_test_setup_teardown(
             batches_are_slow_by_the_clock_that_samples_are_slow_by, fake_setup,
             fake_teardown),
