@@ -243,14 +243,6 @@ static int by_size(const void *a, const void *b)
     return (x->parameters < y->parameters) - (x->parameters > y->parameters);
 }
 
-static bool has_layer(const struct py_layer *l, uint32_t pid)
-{
-    for (size_t i = 0; i < l->interpreter_count; i++)
-        if (l->interpreters[i].pid == pid)
-            return true;
-    return false;
-}
-
 /* Options of the interpreter that keep the layer out, from the command line itself. */
 static const char *why_without(const struct run_meta *m)
 {
@@ -274,7 +266,7 @@ static void find_without(struct report *r)
     struct py_layer *l = &r->layer;
     for (size_t i = 0; !l->without && i < r->python.thread_count; i++) {
         const struct py_thread *t = &r->python.threads[i];
-        if (!t->forked && !has_layer(l, t->pid))
+        if (!t->forked && !pylayer_interpreter(r, t->pid))
             l->without = t->pid;
     }
     if (l->without && l->without == r->run->meta.pid)
