@@ -28,27 +28,35 @@ class Images(Dataset):
         return (x - x.mean()) / x.std(), i % 10
 
 
-def main(path):
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    with open(path, "r+b") as file:
-        stamps = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
+def parts():
     model = nn.Sequential(
         nn.Conv2d(3, 16, 3), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(16, 32, 3), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(32 * 36, 10),
     )  # fmt: skip
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+
+def train_step(model, optimizer, x, y):
+    optimizer.zero_grad(set_to_none=True)
+    loss = nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+def main(path):
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    with open(path, "r+b") as file:
+        stamps = memoryview(mmap.mmap(file.fileno(), 0)).cast("d")
+    model, optimizer = parts()
     images = Images((len(stamps) - 1) * 16)
     loader = DataLoader(images, batch_size=16, shuffle=True, num_workers=1)
     total = 0.0
     for i, (x, y) in enumerate(loader, start=1):
-        optimizer.zero_grad(set_to_none=True)
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        total += loss.item()
+        total += train_step(model, optimizer, x, y)
         stamps[i] = perf_counter()
         if stamps[0]:
             break

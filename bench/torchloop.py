@@ -1,7 +1,15 @@
-"""A whole CPU training loop of torch: alone, under `sonde run`, under other profilers."""
+"""A whole CPU training loop of torch: alone, under `sonde run`, under other profilers.
+
+Two ways. Pairs of processes, one alone and one under the profiler (livepair.py), is how
+peers can be measured; processes of the same program differ by some percent each time, so
+it takes hundreds of them to tell one percent. Sonde alone can be taken out of a running
+process and put back (torch_switch.py): each process is compared with itself.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import shutil
 import statistics
@@ -10,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from livepair import WARM_S, Pair, interval, run_pair
-from places import QUICK, ROOT, SONDE, environment
+from places import BUILD, QUICK, ROOT, SONDE, Failed, environment
 from tables import Row, Table
 
 LOOP = ROOT / "bench" / "torch_train.py"
@@ -18,6 +26,12 @@ PAIRS, BLOCKS = (8, 1) if QUICK else (24, 2)
 PEER_PAIRS, PEER_BLOCKS = (1, 1) if QUICK else (2, 1)
 BAR = 1.02
 SETTLED_S = 13.0  # Sonde looks less closely when a run is older than 10 s
+# Of torch_switch.py: processes, and in each so many windows with and without.
+SWITCHED = ROOT / "bench" / "torch_switch.py"
+PROCESSES, WINDOWS, SWITCH_S = (6, 6, 1.0) if QUICK else (24, 12, 1.0)
+# The Python layer stays when all else is switched off: its part of the main process's CPU
+# time, by samples (perf, 4 kHz; 0.3 to 0.37 %), is added to what switching shows.
+LAYER = 0.004
 LEAST = 6  # pairs, for an interval of 95 % to exist
 SPREAD = 0.015  # the loop against itself should not move by more
 
@@ -120,6 +134,61 @@ def sonde_row(name: str, python: str, out: Path, warm_s: float) -> Row:
     return result
 
 
+# ---- one process, with and without --------------------------------------------------
+
+
+def detour() -> Path:
+    """Built here: it is no part of the product."""
+    made = BUILD / "bench" / "detour.so"
+    source = ROOT / "bench" / "detour" / "detour.c"
+    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+        made.parent.mkdir(parents=True, exist_ok=True)
+        words = ["cc", "-shared", "-fPIC", "-O2", "-o", made, source, "-ldl"]
+        done = subprocess.run(words, check=False, capture_output=True, text=True)
+        if done.returncode:
+            raise Failed(done.stderr.strip().splitlines()[-1])
+    return made
+
+
+def switched_once(python: str, out: Path, number: int) -> dict:
+    shutil.rmtree(out, ignore_errors=True)
+    words = [SONDE, "run", "-q", "-o", out, "--", python, SWITCHED, detour()]
+    words += [SETTLED_S, SWITCH_S, WINDOWS]
+    done = subprocess.run(
+        list(map(str, words)),
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=same_for_both(number),
+    )
+    if done.returncode:
+        raise Failed((done.stderr.strip().splitlines() or ["it failed"])[-1])
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def switched_ratio(answer: dict) -> float:
+    """With over without in one process: the mean of neighbouring windows."""
+    pairs = zip(answer["on"], answer["off"])
+    return math.exp(statistics.fmean(math.log(on / off) for on, off in pairs))
+
+
+def switched_row(python: str, out: Path) -> Row:
+    name = "Sonde, on and off in one process"
+    try:
+        answers = [switched_once(python, out, i) for i in range(PROCESSES)]
+    except (Failed, ValueError, OSError, subprocess.TimeoutExpired) as error:
+        return Row(name, [], void=str(error))
+    ratios = [switched_ratio(a) for a in answers]
+    ratio, low, high = interval(ratios)
+    step = statistics.median(x for a in answers for x in a["off"])
+    cells = [f"{ratio:.4f}", f"{low:.4f}–{high:.4f}", "", "", str(len(ratios)), ""]
+    data = {"ratio": ratio, "low": low, "high": high, "layer": LAYER, "step_ms": step}
+    row = Row(name, cells, data | {"processes": answers})
+    row.bar, row.passed = f"high + {LAYER} ≤ {BAR}", high + LAYER <= BAR
+    return row
+
+
 def itself_row(python: str, out: Path) -> Row:
     name = "alone, against itself"
     try:
@@ -152,12 +221,17 @@ def loop() -> Table:
         out = Path(folder) / "out"
         if os.environ.get("BENCH_ITSELF", "0") != "0":
             table.rows.append(itself_row(python, out))
+        table.rows.append(switched_row(python, out))
         table.rows.append(sonde_row("Sonde, default level", python, out, SETTLED_S))
         table.rows.append(sonde_row("the same, first seconds", python, out, WARM_S))
         for name, command in peers(python, out).items():
             table.rows.append(peer_row(name, python, command, out, why))
     table.note = (
-        "Both programs are alive and run in turns of a second, A B B A, with all "
+        "On and off in one process: all calls past libsonde-preload.so, the recorder "
+        "paused, the supervisor standing still, against everything on, in turns of a "
+        f"second ({WINDOWS} each), a quarter of each left out; a process is one "
+        f"observation. The Python layer stays: {LAYER:.1%} are added for it. Rows below: "
+        "both programs are alive and run in turns of a second, A B B A, with all "
         "their processes; a pair of processes is one observation, of "
         f"{2 * BLOCKS} turns each ({2 * PEER_BLOCKS} for peers). ratio: of mean step "
         "times, nothing left out; Hodges–Lehmann, exact signed-rank interval over pairs. "

@@ -1,0 +1,123 @@
+"""The loop of torch_train.py, with all of Sonde taken out and put back, window by window.
+
+    sonde run -q -o DIR -- python bench/torch_switch.py DETOUR SETTLE_S WINDOW_S PAIRS
+
+Prints one JSON object: mean step times of windows without and with, in turn. "Without" is:
+no call goes through libsonde-preload.so, in the worker neither (detour/detour.c), nothing is
+recorded, and the processes of `sonde run` stand still. What stays is the code of the
+Python layer that finds itself off, and events of the kernel where a spell of sampling was
+going on just then (an eighth of the time).
+"""
+
+import ctypes
+import json
+import mmap
+import os
+import signal
+import sys
+import time
+from time import perf_counter
+
+import torch
+from torch.utils.data import DataLoader
+from torch_train import Images, parts, train_step
+
+LIBRARY = b"libsonde-preload.so"
+SKIPPED = 0.25  # of a window: batches made before, a supervisor that catches up
+
+
+class Switch:
+    """One process's way to libc; asked before every sample in the worker."""
+
+    def __init__(self, path, shared):
+        self.path, self.shared, self.state, self.pid = path, shared, 1, 0
+
+    def follow(self):
+        if self.pid != os.getpid():
+            self.pid, self.lib = os.getpid(), ctypes.CDLL(self.path)
+            self.lib.detour_find(LIBRARY)
+        if self.state != self.shared[0]:
+            self.state = self.shared[0]
+            if not self.state:
+                self.lib.detour_find(LIBRARY)
+            if self.lib.detour_set(self.state) < 0:
+                raise OSError("the table of addresses cannot be written")
+
+    def slots(self):
+        return self.lib.detour_find(LIBRARY)
+
+
+class Switched(Images):
+    def __init__(self, n, switch):
+        super().__init__(n)
+        self.switch = switch
+
+    def __getitem__(self, i):
+        if self.switch.state != self.switch.shared[0] or self.switch.pid == 0:
+            self.switch.follow()
+        return super().__getitem__(i)
+
+
+def watchers():
+    """The supervisor and what else it has started but us."""
+    parent, found = os.getppid(), [os.getppid()]
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                rest = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(rest[1]) == parent and int(name) != os.getpid():
+            found.append(int(name))
+    return found
+
+
+def main(path, settle_s, window_s, pairs):
+    import sonde
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    switch = Switch(path, mmap.mmap(-1, 4096))
+    switch.shared[0] = 1
+    model, optimizer = parts()
+    loader = DataLoader(Switched(10**8, switch), batch_size=16, num_workers=1,
+                        sampler=range(10**8))  # fmt: skip
+    others, batches = watchers(), iter(loader)
+
+    def run(seconds):
+        """Mean step, the first quarter left out."""
+        start = perf_counter()
+        begin, steps = None, 0
+        while True:
+            train_step(model, optimizer, *next(batches))
+            now = perf_counter()
+            if begin is None:
+                if now - start > SKIPPED * seconds:
+                    begin = now
+            else:
+                steps += 1
+                if now - start > seconds and steps > 4:
+                    return (now - begin) / steps * 1e3
+
+    def set_all(on):
+        switch.shared[0] = on
+        switch.follow()
+        (sonde.resume if on else sonde.pause)()
+        for pid in others:
+            os.kill(pid, signal.SIGCONT if on else signal.SIGSTOP)
+
+    run(settle_s)
+    switch.follow()
+    off, on = [], []
+    try:
+        for i in range(pairs):
+            for state in (1, 0) if i % 2 else (0, 1):
+                set_all(state)
+                (on if state else off).append(run(window_s))
+    finally:
+        set_all(1)
+    print(json.dumps({"off": off, "on": on, "slots": switch.slots()}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))
