@@ -88,6 +88,10 @@ def start(package: str) -> None:
     except OSError:
         pass
     _tell_rank()
+    if "SONDE_TRIAL" in os.environ:
+        from . import _trial
+
+        guarded("trial", _trial.start)
     from . import _imports
 
     _imports.watch({"torch": _torch_came, "nvtx": _nvtx_came})
@@ -102,6 +106,10 @@ def _tell_rank() -> None:
 
 
 def _torch_came(torch: Any) -> None:
+    if "SONDE_TRIAL" in os.environ:
+        from . import _trial
+
+        guarded("trial", _trial.torch_comes, torch)
     from . import _torch
 
     _torch.install(torch)

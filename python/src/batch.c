@@ -191,6 +191,19 @@ static void weigh_one(struct walk *w, int64_t bytes)
     w->bytes += bytes;
 }
 
+/* An object of somebody's class, a batch of graphs: its fields. No code of its class
+ * runs. */
+static void weigh_fields(struct walk *w, PyObject *o, int depth)
+{
+    PyObject *fields = PyType_Check(o) ? NULL : PyObject_GenericGetDict(o, NULL);
+    PyObject *values = fields && PyDict_Check(fields) ? PyDict_Values(fields) : NULL;
+    if (values)
+        weigh_parts(w, values, depth);
+    Py_XDECREF(values);
+    Py_XDECREF(fields);
+    PyErr_Clear();
+}
+
 static void weigh(struct walk *w, PyObject *o, int depth)
 {
     if (--w->left < 0 || depth > DEEPEST || is_scalar(o))
@@ -207,7 +220,11 @@ static void weigh(struct walk *w, PyObject *o, int depth)
             weigh_parts(w, values, depth);
         Py_XDECREF(values);
     } else {
-        weigh_one(w, number_in(attribute(o, names.nbytes)));
+        const int64_t bytes = number_in(attribute(o, names.nbytes));
+        if (bytes >= 0)
+            weigh_one(w, bytes);
+        else
+            weigh_fields(w, o, depth);
     }
 }
 

@@ -107,6 +107,7 @@ static enum loader_unit unit_of(enum loader_sum what)
     case LOADER_ROWS:
     case LOADER_CELLS:
     case LOADER_FILLED:
+    case LOADER_SAMPLE_BYTES:
         return LOADER_NUMBER;
     case LOADER_SAMPLE_CPU:
     case LOADER_MAKE_CPU:

@@ -106,6 +106,12 @@ int batch_init(void);
 /* loader_tensor(type): torch.Tensor */
 PyObject *py_loader_tensor(PyObject *module, PyObject *type);
 
+/* highs.c: a batch was handed over; the next fetch begins. */
+void highs_begin(struct loader_batch_row *row, uint64_t key);
+void highs_end(void);
+void highs_init(void);
+PyObject *py_watch_card(PyObject *module, PyObject *function);
+
 /* steps.c. Whether the fetch that begins is one of an evaluation. */
 bool steps_fetch_begins(struct fetches *f);
 void steps_fetch_ends(struct fetches *f, uint64_t samples);

@@ -138,6 +138,7 @@ static PyMethodDef functions[] = {
     { "loader_step", py_loader_step, METH_VARARGS, NULL },
     { "loader_is_standin", py_loader_is_standin, METH_O, NULL },
     { "loader_tensor", py_loader_tensor, METH_O, NULL },
+    { "watch_card", py_watch_card, METH_O, NULL },
     { "ticks", py_ticks, METH_NOARGS, NULL },
     { "process_role", py_process_role, METH_O, NULL },
     { NULL, NULL, 0, NULL },
@@ -145,6 +146,7 @@ static PyMethodDef functions[] = {
 
 int loaders_init(PyObject *module)
 {
+    highs_init();
     return PyModule_AddFunctions(module, functions) == 0 && maker_init(module) == 0 &&
                    proxies_init(module) == 0 && making_init(module) == 0 &&
                    fetches_init(module) == 0 && batch_init() == 0 &&

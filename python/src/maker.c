@@ -6,13 +6,16 @@
  */
 #include "maker.h"
 
+#include "fetches.h"
 #include "torch.h"
 
 enum {
     QUICK_NS = 30000,      /* below, samples are looked at in some batches */
     QUICK_CPU_NS = 200000, /* below, so is their CPU time */
     QUICK_BATCH_NS = 300000,
+    QUICK_WEIGHT_NS = 200000, /* below, one in WEIGH_EVERY is weighed */
     LOOK_EVERY = 32,
+    WEIGH_EVERY = 16,
     LOOK_FIRST = 64, /* samples, before anything is decided */
 };
 
@@ -157,13 +160,27 @@ static uint64_t cpu_of_sample(struct maker *m)
     return took;
 }
 
+/* Which batches the data set could still hold (src/analyse/fits.c). */
+static void weigh_sample(struct maker *m, PyObject *sample, uint64_t ticks)
+{
+    /* Not by turns: the first of each batch need not be like the others. */
+    const uint32_t lot = (uint32_t)m->made_samples * 0x9E3779B9u >> 16;
+    if ((double)ticks < ticks_in(QUICK_WEIGHT_NS) && lot % WEIGH_EVERY != 0)
+        return;
+    const int64_t bytes = batch_bytes(sample);
+    if (bytes > 0 && !m->sample_bytes)
+        m->sample_bytes = book_sum(m->loader, LOADER_SAMPLE_BYTES, NULL, 0);
+    if (bytes > 0)
+        sum_add(m->sample_bytes, (uint64_t)bytes);
+}
+
 void maker_sample_ends(struct maker *m, uint64_t start, PyObject *dataset,
-                       PyObject *index)
+                       PyObject *index, PyObject *sample)
 {
     const uint64_t ticks = sonde_ticks() - start;
     end_zone(m->site_sample);
     m->in_sample = false;
-    if (!index)
+    if (!sample)
         return;
     m->seen++;
     const uint64_t cpu_ns = cpu_of_sample(m);
@@ -181,6 +198,7 @@ void maker_sample_ends(struct maker *m, uint64_t start, PyObject *dataset,
     keep_sample(m, start, ticks, cpu_ns, number);
     if (ticks > book()->slow_least)
         keep_slow(m, start, ticks, cpu_ns, dataset, index, number);
+    weigh_sample(m, sample, ticks);
 }
 
 /* ---- One batch ----------------------------------------------------------------------------- */

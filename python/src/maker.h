@@ -22,7 +22,7 @@ struct maker {
     struct loader_self_row *self; /* … or the worker this process is; one is NULL */
     struct looks looks;           /* of a worker */
     struct loader_sum_row *sample, *sample_cpu, *collate, *make, *make_cpu, *idle,
-        *pickle, *send;
+        *pickle, *send, *sample_bytes;
     struct sonde_site *site_make, *site_sample, *site_collate, *site_idle;
     PyObject *describe; /* function(dataset, index) -> (index, path), or NULL */
     bool by_batch; /* samples are so quick that only some batches are looked into */
@@ -60,10 +60,10 @@ static inline bool maker_live(const struct maker *m)
 
 /* A sample begins; false: it is part of one. */
 bool maker_sample_begins(struct maker *m, uint64_t *ret_start);
-/* … ends. index: what the data set was asked for, None of an iterable, NULL: it failed
- * (the exception is set, and stays). */
+/* … ends. index: what the data set was asked for, None of an iterable; sample NULL: it
+ * failed (the exception is set, and stays). */
 void maker_sample_ends(struct maker *m, uint64_t start, PyObject *dataset,
-                       PyObject *index);
+                       PyObject *index, PyObject *sample);
 /* A transform took so long. */
 void maker_step(struct maker *m, struct loader_sum_row *row, uint64_t ticks);
 

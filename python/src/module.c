@@ -256,6 +256,7 @@ static PyMethodDef methods[] = {
     { "set_phases", py_set_phases, METH_VARARGS, NULL },
     { "set_package", py_set_package, METH_VARARGS, NULL },
     { "steps_start", py_steps_start, METH_VARARGS, NULL },
+    { "steps_told", py_steps_told, METH_O, NULL },
     { "steps_end", py_steps_end, METH_NOARGS, NULL },
     { "steps_forget", py_steps_forget, METH_NOARGS, NULL },
     { "optimizer_begins", py_optimizer_begins, METH_O, NULL },

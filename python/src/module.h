@@ -182,6 +182,7 @@ int fetches_init(PyObject *module);
 /* ---- steps.c ---- */
 PyObject *py_step(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *py_steps_start(PyObject *module, PyObject *args);
+PyObject *py_steps_told(PyObject *module, PyObject *told);
 PyObject *py_steps_end(PyObject *module, PyObject *unused);
 PyObject *py_steps_forget(PyObject *module, PyObject *unused);
 PyObject *py_optimizer_begins(PyObject *module, PyObject *unused);

@@ -44,6 +44,7 @@ static bool next_before(struct hook *h, struct hook_call *call)
     if (!f || !fetches_live(f) || f->fetching)
         return false;
     call->owner = new_ref((PyObject *)f);
+    highs_end();
     f->site_now = steps_fetch_begins(f) ? f->site_evaluating : f->site;
     f->fetching = true;
     f->blocked = false;
@@ -77,14 +78,16 @@ static uint64_t bytes_in(struct fetches *f, PyObject *batch,
     return (uint64_t)bytes;
 }
 
-static void keep_batch(struct fetches *f, const struct hook_call *call, uint64_t now,
-                       uint64_t bytes, int64_t number)
+/* NULL: there is no room. */
+static struct loader_batch_row *keep_batch(struct fetches *f,
+                                           const struct hook_call *call, uint64_t now,
+                                           uint64_t bytes, int64_t number)
 {
     uint64_t key;
     const struct travel *t = f->travels ? travel_of(f, number) : NULL;
     struct loader_batch_row *row = book_batch(&key);
     if (!row)
-        return;
+        return NULL;
     row->loader = f->loader;
     row->epoch = f->epoch_number;
     row->number = (uint32_t)number;
@@ -100,7 +103,9 @@ static void keep_batch(struct fetches *f, const struct hook_call *call, uint64_t
     row->queued = (uint32_t)call->number[1];
     row->flags = (f->multi && !f->blocked ? IS_READY : 0) |
                  (t && t->early ? IS_EARLY : 0);
+    row->high = row->card_high = row->card_reserved = 0;
     publish(&row->key, key);
+    return row;
 }
 
 static void count_first(struct fetches *f, uint64_t now, uint64_t took)
@@ -171,11 +176,13 @@ static void got_batch(struct fetches *f, const struct hook_call *call, PyObject 
         f->early_stored--;
     const uint64_t bytes = bytes_in(f, batch, call, now);
     steps_fetch_ends(f, samples_given(f, batch, t || !f->multi ? samples : 0));
-    keep_batch(f, call, now, bytes, number);
+    struct loader_batch_row *row = keep_batch(f, call, now, bytes, number);
     if (t)
         t->number = 0;
     consumed.fetches = f;
     consumed.thread = PyThread_get_thread_ident();
+    if (row)
+        highs_begin(row, row->key);
     f->given = sonde_ticks(); /* what we did meanwhile is not the program's */
 }
 

@@ -42,7 +42,7 @@ static PyObject *proxy_subscript(PyObject *self, PyObject *index)
     if (p->row || !is_timed(p) || !maker_sample_begins(p->maker, &start))
         return PyObject_GetItem(p->target, index);
     PyObject *sample = PyObject_GetItem(p->target, index);
-    maker_sample_ends(p->maker, start, p->target, sample ? index : NULL);
+    maker_sample_ends(p->maker, start, p->target, index, sample);
     return sample;
 }
 
@@ -53,7 +53,7 @@ static PyObject *proxy_next(PyObject *self)
     if (p->row || !is_timed(p) || !maker_sample_begins(p->maker, &start))
         return PyIter_Next(p->target);
     PyObject *sample = PyIter_Next(p->target);
-    maker_sample_ends(p->maker, start, p->target, sample ? Py_None : NULL);
+    maker_sample_ends(p->maker, start, p->target, Py_None, sample);
     return sample;
 }
 

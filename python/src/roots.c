@@ -14,6 +14,9 @@
  * was fetched for one; one that has nothing to switch (a loss) goes by the module called
  * before it.
  *
+ * A zone of training says where its class is defined; one of evaluation where the call is:
+ * the loop that evaluates is what people look for.
+ *
  * Who sets __call__ of a class makes the interpreter fill the slot anew; then calls of
  * that class are not seen any more, and nothing else happens.
  */
@@ -22,6 +25,7 @@
 
 enum kind { TRAINING, EVALUATING, CREATING, KINDS };
 enum { TYPES = 1024 }; /* a power of two */
+enum { LINES = 4 };    /* that evaluate with one class */
 
 __thread unsigned torch_alone __attribute__((tls_model("initial-exec")));
 static __thread int evaluating __attribute__((tls_model("initial-exec")));
@@ -33,7 +37,9 @@ static ternaryfunc
 static initproc plain_init;
 static PyObject *root_type;                            /* torch.nn.Module */
 static PyObject *describe, *grad_enabled, *first_call; /* callables from Python */
+static PyObject *describe_call;
 static PyObject *text_training, *text_parameters, *text_modules;
+static PyObject *text_code, *text_lasti;
 static unsigned long long counts[KINDS];
 static uint64_t with_gradients, without_gradients;
 
@@ -46,6 +52,11 @@ static struct known {
     struct sonde_site *sites[KINDS];
     bool told;
     bool judged, plain; /* it has nothing to switch: a loss */
+    struct line {
+        PyObject *code; /* held: its address must stay its own; NULL none */
+        long instruction;
+        struct sonde_site *site; /* never NULL */
+    } lines[LINES];
 } table[TYPES];
 
 static struct known *place_of(PyObject *type)
@@ -57,6 +68,8 @@ static struct known *place_of(PyObject *type)
 static void learn(struct known *k, PyObject *type)
 {
     Py_XDECREF(k->alive);
+    for (unsigned i = 0; i < LINES; i++)
+        Py_CLEAR(k->lines[i].code);
     *k = (struct known){ .type = type, .alive = PyWeakref_NewRef(type, NULL) };
     PyObject *zones = PyObject_CallFunctionObjArgs(describe, type, NULL);
     for (Py_ssize_t i = 0; zones && k->alive && i < KINDS; i++) {
@@ -92,6 +105,54 @@ static struct sonde_site *site_for(PyObject *type, enum kind kind)
     if (!is_same(k, type))
         learn(k, type);
     return k->sites[kind];
+}
+
+/* describe_call(type, frame) -> zone or None. */
+static struct sonde_site *learn_line(PyObject *type, PyObject *frame)
+{
+    PyObject *zone = PyObject_CallFunctionObjArgs(describe_call, type, frame, NULL);
+    struct sonde_site *site = zone && zone != Py_None ? site_from(zone) : NULL;
+    Py_XDECREF(zone);
+    if (PyErr_Occurred())
+        swallow("describing a call of a module");
+    return site;
+}
+
+/* Known by its code and the instruction that calls: no line is looked up but once. */
+static struct sonde_site *site_of_line(struct known *k, PyObject *type, PyObject *frame,
+                                       PyObject *code, long instruction)
+{
+    for (unsigned i = 0; i < LINES; i++) {
+        struct line *l = &k->lines[i];
+        if (l->code == code && l->instruction == instruction)
+            return l->site;
+        if (l->code)
+            continue;
+        struct sonde_site *site = learn_line(type, frame);
+        *l = (struct line){ new_ref(code), instruction,
+                            site ? site : k->sites[EVALUATING] };
+        return l->site;
+    }
+    return k->sites[EVALUATING];
+}
+
+/* The site of the call that evaluates: the frame that is being executed is the caller's. */
+static struct sonde_site *site_for_evaluation(PyObject *type)
+{
+    static PyObject *getframe;
+    struct sonde_site *site = site_for(type, EVALUATING);
+    PyObject *function = site && describe_call ? imported(&getframe, "sys", "_getframe")
+                                               : NULL;
+    PyObject *frame = function ? PyObject_CallObject(function, NULL) : NULL;
+    PyObject *code = frame ? PyObject_GetAttr(frame, text_code) : NULL;
+    PyObject *lasti = code ? PyObject_GetAttr(frame, text_lasti) : NULL;
+    if (lasti)
+        site = site_of_line(place_of(type), type, frame, code, PyLong_AsLong(lasti));
+    Py_XDECREF(lasti);
+    Py_XDECREF(code);
+    Py_XDECREF(frame);
+    PyErr_Clear();
+    return site;
 }
 
 /* ---- What a call is for ----------------------------------------------------------- */
@@ -207,7 +268,9 @@ static PyObject *root_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     const enum kind kind = kind_of(self);
     const bool rows = trains;
-    struct sonde_site *site = site_for((PyObject *)Py_TYPE(self), kind);
+    PyObject *type = (PyObject *)Py_TYPE(self);
+    struct sonde_site *site = kind == EVALUATING ? site_for_evaluation(type)
+                                                 : site_for(type, kind);
     if (!site)
         return plain_call(self, args, kwargs);
     counts[kind]++;
@@ -323,27 +386,31 @@ PyObject *py_module_made(PyObject *module, PyObject *args, PyObject *kwargs)
     return answer;
 }
 
-/* module_zones(describe, first_call, grad_enabled, base): how to name zones; who is told
+/* module_zones(describe, describe_call, first_call, grad_enabled, base): how to name zones,
+ * and one of a call that evaluates; who is told
  * of a class's first call; what torch says of gradients; torch.nn.Module, whose slots are
  * those of any class written in Python. */
 PyObject *py_module_zones(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *how, *first, *enabled, *base;
-    if (!PyArg_ParseTuple(args, "OOOO!", &how, &first, &enabled, &PyType_Type, &base))
+    PyObject *how, *call, *first, *enabled, *base;
+    if (!PyArg_ParseTuple(args, "OOOOO!", &how, &call, &first, &enabled, &PyType_Type,
+                          &base))
         return NULL;
     plain_call = (ternaryfunc)PyType_GetSlot((PyTypeObject *)base, Py_tp_call);
     plain_init = (initproc)PyType_GetSlot((PyTypeObject *)base, Py_tp_init);
     if (plain_call == module_call || !plain_init)
         plain_call = NULL;     /* cannot be: called twice for one class */
     root_type = new_ref(base); /* for good: it is torch's */
-    PyObject *old[] = { describe, grad_enabled, first_call };
+    PyObject *old[] = { describe, grad_enabled, first_call, describe_call };
     describe = new_ref(how);
+    describe_call = new_ref(call);
     grad_enabled = new_ref(enabled);
     first_call = new_ref(first);
     Py_XDECREF(old[0]);
     Py_XDECREF(old[1]);
     Py_XDECREF(old[2]);
+    Py_XDECREF(old[3]);
     return new_none();
 }
 
@@ -360,5 +427,9 @@ int roots_init(void)
     text_training = PyUnicode_InternFromString("training");
     text_parameters = PyUnicode_InternFromString("_parameters");
     text_modules = PyUnicode_InternFromString("_modules");
-    return text_training && text_parameters && text_modules ? 0 : -1;
+    text_code = PyUnicode_InternFromString("f_code");
+    text_lasti = PyUnicode_InternFromString("f_lasti");
+    return text_training && text_parameters && text_modules && text_code && text_lasti
+               ? 0
+               : -1;
 }

@@ -66,6 +66,7 @@ static unsigned long main_thread;
 static PyObject *backward;        /* the Watched around torch's engine: it counts */
 static PyObject *epoch_told;      /* function(number, start, end, steps, samples) */
 static PyObject *which_optimizer; /* function() -> id of the one whose step runs */
+static PyObject *step_told; /* function(): a step is about to begin; a trial counts */
 
 /* Grows with everything that is trained. */
 static uint64_t work(void)
@@ -109,8 +110,22 @@ static bool has_evaluated(void)
     return now.evaluated || now.evaluations != roots_evaluations();
 }
 
+/* Whoever counts steps (sonde/_trial) runs before the step does, outside of it. */
+static void tell_step(void)
+{
+    if (!step_told || !is_main())
+        return;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *answer = PyObject_CallObject(step_told, NULL);
+    Py_XDECREF(answer);
+    swallow("steps");
+    PyErr_Restore(type, value, traceback);
+}
+
 static void begin(void)
 {
+    tell_step();
     if (now.open && now.worked && !has_evaluated())
         now.behind = sonde_ticks() - now.worked;
     now.worked = 0;
@@ -536,6 +551,7 @@ PyObject *py_step(PyObject *module, PyObject *args, PyObject *kwargs)
         now.open = false;
     }
     user_steps = true;
+    tell_step();
     sonde_step_samples((uint64_t)samples);
     return new_none();
 }
@@ -563,6 +579,14 @@ PyObject *py_steps_start(PyObject *module, PyObject *args)
     replace(&backward, watched);
     replace(&epoch_told, told);
     replace(&which_optimizer, which);
+    return new_none();
+}
+
+/* steps_told(function or None): called when a step is about to begin. */
+PyObject *py_steps_told(PyObject *module, PyObject *told)
+{
+    (void)module;
+    replace(&step_told, told);
     return new_none();
 }
 

@@ -101,11 +101,39 @@ static void put_gain(struct buf *b, const struct report *r, const struct finding
                    t.now * (1 - f->gain.high), t.now * (1 - f->gain.low), t.unit);
 }
 
+/* By how much the time goes down; "more" where it goes up. */
+static void put_percent(struct buf *b, double low, double high)
+{
+    if (low < 0)
+        buf_printf(b, "%.0f %% more to %.0f %% less", -100 * low, 100 * high);
+    else
+        buf_printf(b, "%.0f–%.0f %% less", 100 * low, 100 * high);
+}
+
+/* What a trial measured stands where else a prediction would. */
+static void put_measured(struct buf *b, const struct report *r, const struct finding *f,
+                         const struct trial_entry *t)
+{
+    const bool loop = f->gain_of != GAIN_OF_STEP && !isnan(t->loop_ns);
+    const double now = loop ? account_loop_ns(&r->account) : r->account.mean_ns;
+    const double low = loop ? t->loop_low_ns : t->low_ns;
+    const double high = loop ? t->loop_high_ns : t->high_ns;
+    const double unit = loop ? 1e9 : 1e6;
+    buf_puts(b, ". Measured by a trial: ");
+    put_percent(b, 1 - high / now, 1 - low / now);
+    buf_printf(b, " time%s (%.3g → %.3g–%.3g %s)",
+               loop ? " from the first step to the last" : " per step", now / unit,
+               low / unit, high / unit, loop ? "s" : "ms");
+}
+
 static int put_next(struct report *r, const struct finding *f)
 {
     struct buf b = BUF_INIT;
+    const struct trial_entry *trial = report_trial_of(r, f);
     buf_puts(&b, f->recommendation);
-    if (f->gain.mid >= 0.01)
+    if (trial)
+        put_measured(&b, r, f, trial);
+    else if (f->gain.mid >= 0.01)
         put_gain(&b, r, f);
     const int rc = set_text(r, &r->next, &b);
     buf_release(&b);
@@ -129,12 +157,45 @@ static int speak(struct report *r)
     return rc < 0 || !worth ? rc : put_next(r, first);
 }
 
+/* ---- Trials ------------------------------------------------------------------------- */
+
+const struct trial_entry *report_trial_of(const struct report *r,
+                                          const struct finding *finding)
+{
+    for (size_t i = 0; i < r->trial_count; i++)
+        if (strcmp(r->trials[i].finding, finding->id) == 0)
+            return &r->trials[i];
+    return NULL;
+}
+
+const struct trial_entry *report_trial_asked(const struct report *r, const char *text)
+{
+    for (size_t i = 0; i < r->trial_count; i++)
+        if (!r->trials[i].finding[0] && strcmp(r->trials[i].asked, text) == 0)
+            return &r->trials[i];
+    return NULL;
+}
+
+/* A file that cannot be read is no reason to have no report. */
+static int read_trials(struct report *r)
+{
+    struct trial_entry *all = arena_alloc(&r->arena, TRIALS_MAX * sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    r->trials = all;
+    r->trial_count = 0;
+    (void)triallog_read(r->run->dir, all, &r->trial_count);
+    return 0;
+}
+
 int report_diagnose(struct report *r, const struct thresholds *thresholds)
 {
     struct facts *facts = arena_alloc(&r->arena, sizeof *facts);
     if (!facts)
         return -ENOMEM;
-    int rc = facts_read(r, facts);
+    int rc = read_trials(r);
+    if (rc == 0)
+        rc = facts_read(r, facts);
     if (rc == 0)
         rc = findings_make(facts, thresholds, &r->arena, &r->diagnosis);
     return rc < 0 ? rc : speak(r);

@@ -185,6 +185,14 @@ FACT(ALLOC_MB_PER_STEP, "allocated_per_step", "MiB", "allocations")
 FACT(TURNOVER, "allocated_over_kept", "1",
      "allocations over growth of resident memory, steady steps")
 FACT(ALLOC_SHARE, "allocator_share", "share", "native stacks")
+FACT(BATCH_FITS, "batch_that_fits_over_largest", "1",
+     "modelled: live heap by bytes of the batch, fitted")
+FACT(BATCH_POSSIBLE, "possible_batch_over_batch_that_fits", "1",
+     "modelled: as many of the largest sample seen as are in a batch")
+FACT(BATCH_LIKELY, "likely_batch_over_batch_that_fits", "1",
+     "modelled: one batch in 10,000")
+FACT(BATCH_ALL_SEEN, "data_set_seen", "1", "loader: a whole pass")
+FACT(LARGEST_BATCH_MB, "largest_batch", "MiB", "loader")
 FACT(SHM_SHARE, "shm_used_share", "share", "monitors, /dev/shm")
 FACT(SHM_MB, "shm_used", "MiB", "monitors, /dev/shm")
 
@@ -245,6 +253,12 @@ FACT(LAUNCH_SHARE, "launch_share", "share", "CUPTI, host time in operators that 
 FACT(TENSOR_CORE_SHARE, "tensor_core_share", "share", "CUPTI, kernels by name")
 FACT(GPU_ALLOC_SHARE, "cuda_malloc_share", "share", "CUPTI")
 FACT(GPU_ALLOC_RETRIES, "cuda_malloc_retries", "1", "torch allocator")
+FACT(GPU_BATCH_FITS, "gpu_batch_that_fits_over_largest", "1",
+     "modelled: peaks of torch's allocator by bytes of the batch, fitted")
+FACT(GPU_BATCH_POSSIBLE, "gpu_possible_batch_over_batch_that_fits", "1",
+     "modelled: as many of the largest sample seen as are in a batch")
+FACT(GPU_BATCH_LIKELY, "gpu_likely_batch_over_batch_that_fits", "1",
+     "modelled: one batch in 10,000")
 FACT(PCIE_SHARE, "pcie_of_peak", "share", "NVML")
 
 /* ---- Ranks ---- */

@@ -2,6 +2,8 @@
 #ifndef SONDE_ANALYSE_FACT_PARTS_H
 #define SONDE_ANALYSE_FACT_PARTS_H
 
+#include <stdint.h>
+
 #include "analyse/facts.h"
 #include "base/buf.h"
 
@@ -33,6 +35,10 @@ static inline double at_most(double value, double most)
 {
     return value > most ? most : value;
 }
+
+/* Pages of files that a process has mapped, libraries above all: the kernel takes them back
+ * before it kills. 0 when not known. */
+double mapped_files_mb(const struct report *report, uint32_t pid);
 
 /* CPU time of threads that spin until they are given work. */
 double native_spin_ns(const struct hot_functions *hot);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analyse/fact_parts.h"
+#include "analyse/fits.h"
 #include "analyse/report.h"
 
 const struct fact_info fact_infos[FACT_COUNT] = {
@@ -45,6 +46,7 @@ int facts_read(struct report *report, struct facts *ret_facts)
     facts_of_hand(report, ret_facts); /* where no loader is: after files */
     facts_of_native(report, ret_facts);
     facts_of_cards(report, ret_facts);
+    facts_of_fits(report, ret_facts); /* after memory, shapes and cards */
     facts_of_ranks(report, ret_facts);
     facts_of_gains(report, ret_facts);
     return 0;

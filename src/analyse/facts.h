@@ -44,6 +44,7 @@ enum fact_place {
     PLACE_LOCK,   /* the line that waits for a lock */
     PLACE_HOLDER, /* where others compute most meanwhile */
     PLACE_CHECKPOINT,
+    PLACE_EVALUATION, /* the line that evaluates longest */
     PLACE_STARTUP,
     PLACE_HOT,    /* the main thread's hottest line */
     PLACE_FD,     /* the path that is open most often */

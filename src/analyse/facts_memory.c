@@ -29,6 +29,14 @@ static uint32_t main_pid(const struct report *r)
                                               : r->run->meta.pid;
 }
 
+double mapped_files_mb(const struct report *r, uint32_t pid)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%u", pid);
+    const struct report_series *s = monitors_find(&r->monitors, "rss_file", text);
+    return s && s->last > 0 ? s->last : 0;
+}
+
 static void set_use(struct report *r, struct facts *f)
 {
     const struct report_series *group = monitors_find(&r->monitors, "cgroup_memory",
@@ -40,8 +48,10 @@ static void set_use(struct report *r, struct facts *f)
     f->v[FACT_RSS_MB] = report_peak_rss_mb(r);
     f->v[FACT_MEMORY_LIMIT_MB] = limit ? fmin(limit->last, machine) : machine;
     /* The group's use includes page cache, which the kernel gives back: it is near its
-     * limit only when the processes' own pages are. */
-    const double own = f->v[FACT_RSS_MB] / f->v[FACT_MEMORY_LIMIT_MB];
+     * limit only when the processes' own pages are. Mapped files are such a cache: torch's
+     * libraries were 130 MiB of 413 in a group of 420 that had never used more than 300. */
+    const double files = fmin(mapped_files_mb(r, main_pid(r)), f->v[FACT_RSS_MB]);
+    const double own = (f->v[FACT_RSS_MB] - files) / f->v[FACT_MEMORY_LIMIT_MB];
     f->v[FACT_MEMORY_SHARE] = own;
     if (used && !limit && machine > 0)
         f->v[FACT_MEMORY_SHARE] = fmax(own, used->max / machine);

@@ -168,4 +168,5 @@ void facts_of_time(struct report *r, struct facts *f)
     place_of_phase(r, f, SONDE_OPTIMIZER, PLACE_OPTIMIZER);
     place_of_phase(r, f, SONDE_SYNC, PLACE_SYNC);
     place_of_phase(r, f, SONDE_CHECKPOINT, PLACE_CHECKPOINT);
+    place_of_phase(r, f, SONDE_EVALUATION, PLACE_EVALUATION);
 }

@@ -207,6 +207,8 @@ int functions_read(const char *dir, double used_s, struct arena *arena,
     hot->other = s->info.other;
     hot->cut = s->info.cut;
     hot->shallow = s->info.shallow;
+    hot->has_merged = s->has_merged;
+    hot->merge = s->merge;
     hot->addresses = s->symbols.addresses;
     hot->named = s->symbols.named;
     hot->with_line = s->symbols.with_line;

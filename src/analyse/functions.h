@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analyse/teams.h"
+#include "trace/stack_rows.h"
 #include "base/arena.h"
 
 struct hot_function {
@@ -43,6 +44,8 @@ struct hot_functions {
     struct hot_line *lines; /* hottest first */
     size_t line_count;
     struct teams teams; /* by process; count 0: not known */
+    bool has_merged; /* stacks were to be merged with Python's; else `merge` is empty */
+    struct stack_merge_row merge;
 };
 
 /* From this share on a line is named as hot. */

@@ -31,6 +31,9 @@ static struct loader_batch batch_from(const struct loader_reading *g,
         .early = row->flags & 2,
         .slowest_index = -1,
         .slowest_ns = NAN,
+        .high = row->high,
+        .card_high = row->card_high,
+        .card_reserved = row->card_reserved,
     };
 }
 

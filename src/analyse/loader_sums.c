@@ -60,6 +60,8 @@ static struct distribution *numbers_of(struct loader *l, uint64_t what)
         return &l->batch_bytes;
     case LOADER_BATCH_SAMPLES:
         return &l->batch_samples;
+    case LOADER_SAMPLE_BYTES:
+        return &l->sample_bytes;
     default:
         return NULL;
     }

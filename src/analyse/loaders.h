@@ -110,6 +110,8 @@ struct loader_batch {
     bool ready;                 /* was there when it was asked for */
     bool early;                 /* came before its turn */
     int64_t slowest_index;      /* the sample that took longest; −1 unknown */
+    uint64_t high, card_high;   /* bytes: most that was held until the next was asked */
+    uint64_t card_reserved;     /* for, on the heap, on the card; 0 unknown */
     double slowest_ns;
 };
 
@@ -141,6 +143,7 @@ struct loader {
     uint64_t bytes;        /* of all batches, tensors and arrays in them */
     struct distribution batch_bytes; /* bytes, not ns; count 0 unknown */
     struct distribution batch_samples;
+    struct distribution sample_bytes; /* of samples that were weighed */
 
     /* ---- In the consumer, per batch; the first of each epoch is in first_fetch alone,
      * since it waits for the workers to start. */

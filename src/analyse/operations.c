@@ -208,6 +208,7 @@ static int add_node(struct op_table *t, uint32_t index, const struct trace *trac
     op->total_ns += tree->incl_ns[number];
     op->open_ns += tree->open_ns[number];
     op->suspended_ns += node->suspended_ns;
+    op->elsewhere_ns += node->elsewhere_ns;
     op->truncated += node->truncated;
     op->unbalanced += node->unbalanced;
     op->open += node->open;
@@ -354,9 +355,10 @@ static void compute_self(struct op_table *t)
 {
     t->ops[0].total_ns = 0;
     for (size_t i = 1; i < t->count; i++)
-        t->ops[i].self_ns = t->ops[i].total_ns;
+        t->ops[i].self_ns = t->ops[i].total_ns - t->ops[i].elsewhere_ns;
     for (size_t i = 1; i < t->count; i++) {
         const struct op *op = &t->ops[i];
+        t->ops[0].total_ns -= op->elsewhere_ns;
         if (op->kind == OP_ZONE && op->parent == 0)
             t->ops[0].total_ns += op->total_ns;
         else if (op->parent != 0)

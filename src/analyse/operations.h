@@ -45,6 +45,7 @@ struct op {
     struct distribution durations; /* of ended calls */
     double total_ns;               /* with the time of open calls */
     double self_ns, open_ns, suspended_ns;
+    double elsewhere_ns; /* of the total: in "(other paths)" of a phase, no child */
     /* Of all this, on the main thread of the main process. */
     double main_ns, main_self_ns;
     uint64_t main_count;

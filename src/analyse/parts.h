@@ -5,6 +5,16 @@
 
 #include "analyse/report.h"
 
+/* report.c: one more line of what could not be done, "SUBJECT: TEXT". */
+void report_note(struct report *report, const char *subject, const char *text);
+
+/* lifetime.c: when the run began and ended, and how; of processes that were added … */
+void lifetime_find(struct report *report);
+/* … from when to when the phases of each are, without what was not looked at; */
+void lifetime_close_phases(struct report *report);
+/* … and how much that was in the main process. */
+void lifetime_note_unrecorded(struct report *report);
+
 /* open.c: the zones open in each thread of one trace. */
 int open_threads_read(struct report *report, size_t process, const struct trace *trace);
 

@@ -261,6 +261,22 @@ static void add_shapes(struct report *r)
             "exact for pad_sequence");
 }
 
+static void add_fits(struct report *r)
+{
+    if (r->fits[FIT_HOST].known)
+        add(r, "batch_memory.host", MODELLED,
+            "the most that was live on the main process's heap from each batch to the next "
+            "fetch, by bytes of the batch; non-negative least squares, a square only where "
+            "it halves what is left; everything else as at the peak",
+            "fits_low_mb to fits_high_mb: two standard deviations");
+    if (r->fits[FIT_CARD].known)
+        add(r, "batch_memory.gpu", MODELLED,
+            "peaks of torch's allocator, of batches that raised it, by bytes of the batch; "
+            "what is not the allocator's as at the peak; scattered free memory is not in "
+            "it",
+            "fits_low_mb to fits_high_mb: two standard deviations");
+}
+
 static void add_loaders(struct report *r)
 {
     const struct loader_report *l = &r->loaders;
@@ -293,6 +309,7 @@ static void add_loaders(struct report *r)
         "tensors and arrays of every batch that took 0.4 ms or more, of one in 32 of "
         "others; their mean for all",
         "");
+    add_fits(r);
 }
 
 static const char *sampling_method(struct report *r)

@@ -9,20 +9,16 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/parts.h"
 #include "analyse/tree.h"
 #include "base/error.h"
-#include "base/human.h"
-#include "base/signame.h"
 
 /* ---- Notes -------------------------------------------------------------------------- */
 
 enum { MAX_NOTES = 512 };
-static const double UNRECORDED_MIN_NS = 1e6; /* less is the start of a window */
 
 static int reserve_notes(struct report *r)
 {
@@ -34,7 +30,7 @@ static int reserve_notes(struct report *r)
     return 0;
 }
 
-static void note(struct report *r, const char *subject, const char *text)
+void report_note(struct report *r, const char *subject, const char *text)
 {
     struct buf b = BUF_INIT;
     if (r->note_count == MAX_NOTES)
@@ -147,6 +143,7 @@ static void add_totals(struct report *r, const struct report_process *p,
     r->holes += info->holes;
     r->names_lost += info->names_lost;
     r->paths_lost += info->paths_lost;
+    r->texts_cut += info->texts_cut;
     r->clock_error_ns = fmax(r->clock_error_ns, p->clock_error_ns);
     r->ns_per_tick = fmax(r->ns_per_tick, p->ns_per_tick);
 }
@@ -183,7 +180,7 @@ static int add_trace(struct report *r, const struct trace *trace, const char *fi
     add_lanes(r, p, trace);
     add_totals(r, p, trace_info(trace));
     if (p->damage[0])
-        note(r, file, p->damage);
+        report_note(r, file, p->damage);
     rc = op_table_add(&r->ops, trace, &tree);
     if (rc == 0)
         rc = add_run_values(r, trace);
@@ -204,7 +201,7 @@ static int add_file(struct report *r, size_t index)
         return rc;
     if (rc < 0) {
         r->files_left_out++;
-        note(r, r->run->files[index], error_text(rc));
+        report_note(r, r->run->files[index], error_text(rc));
         return 0;
     }
     rc = add_trace(r, trace, r->run->files[index]);
@@ -213,47 +210,6 @@ static int add_file(struct report *r, size_t index)
 }
 
 /* ---- All of them ------------------------------------------------------------------------ */
-
-static void find_span(struct report *r)
-{
-    const struct run_meta *m = &r->run->meta;
-    int64_t first = 0;
-    int64_t last = 0;
-    for (size_t i = 0; i < r->process_count; i++) {
-        const struct report_process *p = &r->processes[i];
-        if (p->start_ns && (!first || p->start_ns < first))
-            first = p->start_ns;
-        if (p->last_ns > last)
-            last = p->last_ns;
-    }
-    r->start_ns = m->started_ns ? m->started_ns : first;
-    r->end_ns = m->ended_ns ? m->ended_ns : last;
-    if (r->end_ns < r->start_ns)
-        r->end_ns = r->start_ns;
-}
-
-/* Whether we left it as it was: attached and let go, or a session that was stopped. Of
- * one that was cut off, who adopted it says that nobody knows. */
-static bool was_left(const struct run_meta *m)
-{
-    return m->attached || (m->session && !m->exit.cause[0]);
-}
-
-static void find_state(struct report *r)
-{
-    const struct run_exit *exit = &r->run->meta.exit;
-    bool alive = run_meta_alive(&r->run->meta);
-    for (size_t i = 0; i < r->process_count; i++)
-        alive |= r->processes[i].alive;
-    if (exit->signal > 0)
-        r->state = RUN_KILLED;
-    else if (exit->known)
-        r->state = exit->code == 0 ? RUN_GOOD : RUN_FAILED;
-    else if (r->run->meta.ended_ns)
-        r->state = was_left(&r->run->meta) ? RUN_LEFT : RUN_UNKNOWN;
-    else
-        r->state = alive ? RUN_LIVE : RUN_UNKNOWN;
-}
 
 /* Whoever trains, the program itself or rank 0 before others; else the program, else
  * whoever recorded most. Of several
@@ -278,38 +234,6 @@ static size_t find_main(const struct report *r)
         }
     }
     return best;
-}
-
-/* Is this the file of the program as it was at the end? Files are sorted by age. */
-static bool is_last_of_program(const struct report *r, size_t index)
-{
-    const uint32_t pid = r->run->meta.pid;
-    if (!pid || r->processes[index].pid != pid)
-        return false;
-    for (size_t i = index + 1; i < r->process_count; i++)
-        if (r->processes[i].pid == pid)
-            return false;
-    return true;
-}
-
-static void close_phases(struct report *r)
-{
-    const int64_t ended_ns = r->run->meta.ended_ns;
-    for (size_t i = 0; i < r->process_count; i++) {
-        struct report_process *p = &r->processes[i];
-        int64_t from = p->start_ns;
-        int64_t to = p->last_ns;
-        if (p->first_event_ns && p->first_event_ns < from)
-            from = p->first_event_ns;
-        if (ended_ns > to && is_last_of_program(r, i))
-            to = ended_ns;
-        p->end_ns = to;
-        const double shut_ns = p->shut_since_ns && to > p->shut_since_ns
-                                   ? (double)(to - p->shut_since_ns)
-                                   : 0;
-        phase_split_close(&p->phases, to > from ? (double)(to - from) : 0,
-                          p->unrecorded_ns + shut_ns);
-    }
 }
 
 static void choose_main(struct report *r)
@@ -353,7 +277,7 @@ static int reopen(struct report *r, size_t process, struct trace **ret_trace)
     const size_t index = file_index(r, r->processes[process].file);
     const int rc = run_trace_open(r->run, index, ret_trace);
     if (rc < 0 && rc != -ENOMEM)
-        note(r, r->processes[process].file, error_text(rc));
+        report_note(r, r->processes[process].file, error_text(rc));
     return rc;
 }
 
@@ -400,7 +324,7 @@ static int read_steps(struct report *r, size_t process)
     }
     rc = step_stats_read(trace, &r->steps);
     if (rc == 0 && step_series_read(trace, &r->series) < 0)
-        note(r, r->processes[process].file, "the timeline cannot be read");
+        report_note(r, r->processes[process].file, "the timeline cannot be read");
     if (rc == 0)
         rc = read_account(r, process, trace);
     trace_free(trace);
@@ -423,20 +347,6 @@ static int mark_main(struct report *r, size_t process)
     return rc;
 }
 
-static void note_unrecorded(struct report *r)
-{
-    const double missing_ns = r->phases.unrecorded_ns;
-    char part[HUMAN_LEN], all[HUMAN_LEN];
-    struct buf b = BUF_INIT;
-    if (missing_ns < UNRECORDED_MIN_NS)
-        return;
-    buf_printf(&b, "%s of %s were not recorded (outside the window, or paused)",
-               human_duration(part, missing_ns),
-               human_duration(all, r->phases.wall_ns + missing_ns));
-    note(r, "window", b.data);
-    buf_release(&b);
-}
-
 static void note_losses(struct report *r)
 {
     char words[160];
@@ -445,14 +355,29 @@ static void note_losses(struct report *r)
         buf_printf(&b, "%llu events were not recorded (%s)",
                    (unsigned long long)r->lost,
                    report_lost_words(r->lost_reason, words, sizeof(words)));
-        note(r, "lost", b.data);
+        report_note(r, "lost", b.data);
     }
     buf_clear(&b);
     if (r->paths_lost) {
         buf_printf(&b,
                    "%llu calls on paths beyond the limit are counted as (other paths)",
                    (unsigned long long)r->paths_lost);
-        note(r, "paths", b.data);
+        report_note(r, "paths", b.data);
+    }
+    buf_clear(&b);
+    if (r->names_lost) {
+        buf_printf(&b, "%llu names beyond the limit are recorded as (other names)",
+                   (unsigned long long)r->names_lost);
+        report_note(r, "names", b.data);
+    }
+    buf_clear(&b);
+    if (r->texts_cut) {
+        buf_printf(
+            &b,
+            "%llu names or tags of zones are longer than 1,024 bytes and were cut: "
+            "they end with an ellipsis",
+            (unsigned long long)r->texts_cut);
+        report_note(r, "names", b.data);
     }
     buf_release(&b);
 }
@@ -475,14 +400,13 @@ static bool next_series(void *arg, size_t index, struct energy_series *ret_serie
 
 static int derive(struct report *r)
 {
-    find_span(r);
-    find_state(r);
+    lifetime_find(r);
     int rc = pylayer_read(r);
     if (rc < 0)
         return rc;
-    close_phases(r);
+    lifetime_close_phases(r);
     choose_main(r);
-    note_unrecorded(r);
+    lifetime_note_unrecorded(r);
     note_losses(r);
     if (r->main_process != SIZE_MAX) {
         rc = mark_main(r, r->main_process);
@@ -567,164 +491,4 @@ void report_free(struct report *report)
     free(report->monitors.processes);
     arena_release(&report->arena);
     free(report);
-}
-
-/* ---- Small questions --------------------------------------------------------------------- */
-
-double report_duration_s(const struct report *report)
-{
-    if (!report->start_ns || report->end_ns <= report->start_ns)
-        return NAN;
-    return (double)(report->end_ns - report->start_ns) / 1e9;
-}
-
-double report_gpu_busy_share(const struct report *report)
-{
-    const struct report_monitors *m = &report->monitors;
-    double sum = 0;
-    size_t cards = 0;
-    for (size_t i = 0; i < m->series_count; i++)
-        if (strcmp(m->series[i].metric, "gpu") == 0) {
-            sum += m->series[i].avg / 100;
-            cards++;
-        }
-    if (cards)
-        return sum / (double)cards;
-    const double wall_s = report_duration_s(report);
-    return report->phases.has_busy && wall_s > 0
-               ? fmin(report->phases.busy_s / wall_s, 1)
-               : NAN;
-}
-
-static double events_overhead_percent(const struct report *r)
-{
-    if (r->main_process >= r->process_count)
-        return NAN;
-    const struct report_process *p = &r->processes[r->main_process];
-    const double wall_ns = (double)(r->end_ns - p->start_ns);
-    if (!(wall_ns > 0))
-        return NAN;
-    return 100 * ((double)p->main_events * p->event_cost_ns + p->wait_ns) / wall_ns;
-}
-
-double report_overhead_percent(const struct report *r)
-{
-    const bool sampled = r->hot.samples >= REPORT_SAMPLES_FOR_OVERHEAD;
-    return fmax(events_overhead_percent(r), sampled ? 100 * r->hot.own_share : NAN);
-}
-
-double report_cpu_percent(const struct report *report)
-{
-    const struct run_meta *m = &report->run->meta;
-    const struct report_series *seen = monitors_find(&report->monitors, "cpu_time", "");
-    const double duration_s = report_duration_s(report);
-    /* What wait4 tells is exact but leaves out orphans; of a run whose end nobody saw
-     * there are only the monitors. */
-    const double waited_s = m->cpu_user_s + m->cpu_system_s;
-    if (seen && isnan(waited_s) && isnan(duration_s)) {
-        const struct report_series *rate = monitors_find(&report->monitors, "cpu", "");
-        return rate ? rate->avg : NAN;
-    }
-    return fmax(waited_s, seen ? seen->last : NAN) / duration_s * 100;
-}
-
-double report_peak_rss_mb(const struct report *report)
-{
-    const struct report_series *all = monitors_find(&report->monitors, "pss", "");
-    double peak = fmax(report->run->meta.max_rss_mb, all ? all->max : NAN);
-    for (size_t i = 0; i < report->monitors.process_count; i++)
-        peak = fmax(peak, report->monitors.processes[i].peak_rss_mb);
-    return peak;
-}
-
-double report_silent_ns(const struct report *report, const struct open_thread *thread)
-{
-    const int64_t end = report->state == RUN_LIVE
-                            ? report->processes[thread->process].end_ns
-                            : report->end_ns;
-    return end > thread->last_ns ? (double)(end - thread->last_ns) : 0;
-}
-
-const char *report_lost_words(unsigned reasons, char *ret_text, size_t len)
-{
-    static const struct {
-        unsigned bit;
-        const char *words;
-    } table[] = {
-        { LOST_DISK_FULL, "disk full" },
-        { LOST_FILE_LIMIT, "file-size limit" },
-        { LOST_BUDGET, "--max-trace used up" },
-        { LOST_LANES, "too many threads" },
-        { LOST_LOSSY, "--lossy" },
-        { LOST_STALLED, "nobody folded in time" },
-        { LOST_HOLE, "written halfway" },
-        { LOST_ADDRESS_SPACE, "no address space" },
-    };
-    size_t used = 0;
-    ret_text[0] = '\0';
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        if (!(reasons & table[i].bit) || used + 1 >= len)
-            continue;
-        const int n = snprintf(ret_text + used, len - used, "%s%s", used ? ", " : "",
-                               table[i].words);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    if (ret_text[0] == '\0')
-        (void)snprintf(ret_text, len, "reason unknown");
-    return ret_text;
-}
-
-static const char *cause_words(const struct report *r, char *ret_text, size_t len)
-{
-    const char *cause = r->run->meta.exit.cause;
-    static const char *const told_already[] = { "", "ok", "error", "signal",
-                                                "unknown" };
-    bool plain = false;
-    for (size_t i = 0; i < sizeof(told_already) / sizeof(told_already[0]); i++)
-        plain |= strcmp(cause, told_already[i]) == 0;
-    if (plain)
-        ret_text[0] = '\0';
-    else
-        (void)snprintf(ret_text, len, " (%s)", cause);
-    return ret_text;
-}
-
-bool report_ended_well(const struct report *report)
-{
-    return report->state == RUN_GOOD ||
-           (report->state == RUN_LEFT && report->run->meta.session);
-}
-
-const char *report_left_word(const struct report *report)
-{
-    const struct run_meta *m = &report->run->meta;
-    return m->imported ? "imported" : m->attached ? "attached" : "session";
-}
-
-const char *report_state_words(const struct report *report, char *ret_text, size_t len)
-{
-    const struct run_exit *exit = &report->run->meta.exit;
-    char cause[64];
-    char name[SIGNAL_NAME_LEN];
-    (void)cause_words(report, cause, sizeof(cause));
-    switch (report->state) {
-    case RUN_GOOD:
-    case RUN_FAILED:
-        (void)snprintf(ret_text, len, "exit %d%s", exit->code, cause);
-        break;
-    case RUN_KILLED:
-        (void)snprintf(ret_text, len, "killed by %s%s", signal_name(exit->signal, name),
-                       cause);
-        break;
-    case RUN_LIVE:
-        (void)snprintf(ret_text, len, "running");
-        break;
-    case RUN_UNKNOWN:
-        (void)snprintf(ret_text, len, "exit unknown%s", cause);
-        break;
-    case RUN_LEFT:
-        (void)snprintf(ret_text, len, "%s", report_left_word(report));
-        break;
-    }
-    return ret_text;
 }

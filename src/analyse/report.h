@@ -14,6 +14,7 @@
 
 #include "analyse/account.h"
 #include "analyse/allocations.h"
+#include "analyse/fits.h"
 #include "analyse/functions.h"
 #include "analyse/io.h"
 #include "analyse/loaders.h"
@@ -32,6 +33,7 @@
 #include "analyse/whatif.h"
 #include "base/arena.h"
 #include "store/run.h"
+#include "store/triallog.h"
 
 enum report_state {
     RUN_GOOD,    /* ended by itself with 0 */
@@ -135,7 +137,7 @@ struct report {
     struct open_thread *threads; /* with open zones: live or cut off */
     size_t thread_count, thread_cap;
     uint64_t events, lost, filtered, truncated, orphan_ends, unbalanced;
-    uint64_t deep_zones, holes, names_lost, paths_lost;
+    uint64_t deep_zones, holes, names_lost, paths_lost, texts_cut;
     unsigned lost_reason;
     double clock_error_ns, ns_per_tick; /* the worst of all traces; NaN without */
     struct energy energy;
@@ -150,11 +152,17 @@ struct report {
     const char *next;          /* what to do first; "" nothing */
     const char *since;         /* what became of the last run's advice; "" nothing */
     struct diagnosis diagnosis;
+    struct batch_fit fits[FIT_PLACES]; /* how large a batch may get */
     struct report_forecast *forecasts; /* in the order they were asked for */
-    bool transforms_unknown;           /* of the training loader */
-    double readers_ns;     /* time of those who load data; 0: the main thread does */
-    double hand_share;     /* of a step: loading without a loader; 0 none */
-    double hand_cpu_share; /* … of that, running; NaN unknown */
+    struct trial_entry *trials;        /* cures that were measured (tune/trial.h) */
+    size_t trial_count;
+    double
+        trial_offered_s; /* the first finding's cure could be measured: about so long;
+                             * 0 it cannot */
+    bool transforms_unknown; /* of the training loader */
+    double readers_ns;       /* time of those who load data; 0: the main thread does */
+    double hand_share;       /* of a step: loading without a loader; 0 none */
+    double hand_cpu_share;   /* … of that, running; NaN unknown */
     double
         transform_of_load; /* of the time to load: work on what was read; NaN unknown */
     struct provenance *provenance;
@@ -171,6 +179,12 @@ int report_diagnose(struct report *report, const struct thresholds *thresholds);
  * words; SONDE_E_NOTFOUND: no loader was recorded. */
 int report_what_if(struct report *report, const char *text,
                    char ret_error[WHATIF_ERROR_LEN]);
+/* The trial of a finding's own cure, or of settings as they were asked for ("gc=40");
+ * NULL: there was none. */
+const struct trial_entry *report_trial_of(const struct report *report,
+                                          const struct finding *finding);
+const struct trial_entry *report_trial_asked(const struct report *report,
+                                             const char *text);
 void report_free(struct report *report);
 
 /* Seconds the run took; NaN when unknown. */

@@ -417,17 +417,20 @@ static void raise_causes(struct diagnosis *d)
     }
 }
 
-/* The verdict is of the first finding: nothing that matters less may hide it. */
+/* The verdict is of the first finding: nothing that matters less may hide it. But a
+ * symptom stays behind what explains it, however bad it is. */
 static void let_the_severest_lead(struct diagnosis *d)
 {
     struct finding *worst = NULL;
     for (size_t i = 0; i < d->finding_count; i++) {
         struct finding *n = &d->findings[i];
+        if (n->symptom && n->because_count > 0)
+            continue;
         if (!worst || n->severity > worst->severity ||
             (n->severity == worst->severity && n->score > worst->score))
             worst = n;
     }
-    for (size_t i = 0; i < d->finding_count; i++)
+    for (size_t i = 0; worst && i < d->finding_count; i++)
         if (d->findings[i].severity < worst->severity &&
             d->findings[i].score >= worst->score)
             worst->score = fmax(worst->score, worst->stake);

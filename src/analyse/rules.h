@@ -88,6 +88,13 @@ double rule_of_run(const struct rule_case *c, double step_share);
 double rule_in_pieces(const struct rule_case *c, double work);
 /* How near a limit is: 0.1 at `from`, 0.5 when it is reached. */
 double rule_nearness(double value, double from, double limit);
+/* How bad it is that a batch will not fit (fits.h), and a sentence about it into the
+ * draft; 0: nothing. */
+struct rule_fit {
+    double fits, possible, likely; /* facts of the host, or of the card */
+};
+double rule_batch_too_large(const struct rule_case *c, struct rule_fit fit,
+                            const char *where, struct draft *d);
 /* " at train.py:41", or nothing. */
 void put_place(struct buf *b, const char *before, const char *place);
 /* Sets stake and gain: `share` of a step is lost, of which `low` … `high` can be had. */

@@ -65,10 +65,19 @@ static bool judge_contended(const struct rule_case *c, struct draft *d)
 static bool judge_memory(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, GPU_MEMORY_SHARE);
-    if (!(share >= c->t->gpu_memory))
+    const bool full = share >= c->t->gpu_memory;
+    if (full)
+        buf_printf(&d->text, "The card's memory was %.0f %% full.", 100 * share);
+    const struct rule_fit fit = { FACT_OF(c, GPU_BATCH_FITS),
+                                  FACT_OF(c, GPU_BATCH_POSSIBLE),
+                                  FACT_OF(c, GPU_BATCH_LIKELY) };
+    const double batch = rule_batch_too_large(c, fit, "the card", d);
+    if (!full && !(batch > 0))
         return false;
-    d->stake = rule_nearness(share, c->t->gpu_memory, 1);
-    buf_printf(&d->text, "The card's memory was %.0f %% full.", 100 * share);
+    d->stake = fmax(full ? rule_nearness(share, c->t->gpu_memory, 1) : 0, batch);
+    if (batch > 0)
+        buf_puts(&d->advice, "Bound what a batch holds (batches by length or by number "
+                             "of nodes and edges), cut long samples. ");
     buf_puts(&d->advice, "Little room is left for a larger batch or longer samples: "
                          "mixed precision, gradient checkpointing, "
                          "optimizer.zero_grad(set_to_none=True)");
@@ -125,7 +134,8 @@ const struct rule rules_gpu[] = {
       .shows = { FACT_GPU_BUSY, FACT_GPU_MEMORY_SHARE } },
     { "gpu_memory_high", "CARD NEARLY FULL", RULES_GPU, .judge = judge_memory,
       .needs = { FACT_GPU_MEMORY_SHARE },
-      .shows = { FACT_GPU_MEMORY_MB, FACT_BATCH_SIZE },
+      .shows = { FACT_GPU_MEMORY_MB, FACT_BATCH_SIZE, FACT_LARGEST_BATCH_MB,
+                 FACT_GPU_BATCH_FITS, FACT_GPU_BATCH_POSSIBLE, FACT_GPU_BATCH_LIKELY },
       .yields_to = { "gpu_memory_growth", "gpu_contended" } },
     { "gpu_memory_growth", "CARD FILLS UP", RULES_GPU, .judge = judge_growth,
       .needs = { FACT_GPU_GROWTH_MB, FACT_GPU_GROWTH_LATE, FACT_GPU_MEMORY_SHARE,

@@ -187,19 +187,66 @@ static bool judge_leak(const struct rule_case *c, struct draft *d)
 
 /* ---- memory_pressure ------------------------------------------------------------------------ */
 
+/* One batch in 10,000 is one in most runs. What takes the largest sample many times over
+ * hardly ever comes, and a little room may be enough: a word. */
+double rule_batch_too_large(const struct rule_case *c, struct rule_fit fit,
+                            const char *where, struct draft *d)
+{
+    enum { NOTHING, MAYBE, LIKELY, CAME } how = NOTHING;
+    char size[HUMAN_LEN];
+    const double fits = FACT_OF(c, LARGEST_BATCH_MB) * fit.fits * MIB;
+    if (fit.fits < 1)
+        how = CAME;
+    else if (fit.likely >= 1)
+        how = LIKELY;
+    else if (fit.possible >= 1 ||
+             (fit.fits <= c->t->batch_room && FACT_OF(c, BATCH_ALL_SEEN) != 1))
+        how = MAYBE;
+    if (how == NOTHING)
+        return 0;
+    buf_printf(&d->text, "%sA batch of more than %s, %.2f times the largest seen, ",
+               d->text.len ? " " : "", human_bytes(size, fits), fit.fits);
+    buf_printf(&d->text, "will not fit into %s", where);
+    buf_puts(&d->text, how == CAME        ? "; the largest was one."
+                       : how == LIKELY    ? "; the data set has the samples for it."
+                       : fit.possible > 1 ? "; its largest samples together make one."
+                                          : ".");
+    if (!d->place)
+        d->place = PLACE_OF(c, LOADER);
+    return how == CAME ? 0.5 : how == LIKELY ? 0.3 : 0.05;
+}
+
+static void advise_on_batches(const struct rule_case *c, struct draft *d)
+{
+    buf_printf(&d->advice,
+               "%sound what a batch holds, not how many samples: batches by length or "
+               "by number of nodes and edges (a batch sampler), long samples cut",
+               d->advice.len ? "; b" : "B");
+    put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+}
+
 static bool judge_pressure(const struct rule_case *c, struct draft *d)
 {
     const double share = FACT_OF(c, MEMORY_SHARE);
     const bool absolute = FACT_OF(c, RSS_MB) >= c->t->memory_mb;
-    if (!(share >= c->t->memory) && !absolute)
+    const bool full = share >= c->t->memory || absolute;
+    if (full)
+        buf_printf(&d->text, "Memory reached %.0f %% of its limit of %.0f MiB.",
+                   100 * share, FACT_OF(c, MEMORY_LIMIT_MB));
+    const struct rule_fit fit = { FACT_OF(c, BATCH_FITS), FACT_OF(c, BATCH_POSSIBLE),
+                                  FACT_OF(c, BATCH_LIKELY) };
+    const double batch = rule_batch_too_large(c, fit, "memory", d);
+    if (!full && !(batch > 0))
         return false;
-    d->stake = absolute ? 0.2 : rule_nearness(share, c->t->memory, 1) + 0.05;
-    buf_printf(&d->text, "Memory reached %.0f %% of its limit of %.0f MiB.",
-               100 * share, FACT_OF(c, MEMORY_LIMIT_MB));
-    buf_puts(&d->advice,
-             "A smaller batch, fewer workers or prefetched batches, float32 "
-             "instead of float64, mapped files instead of copies; or a higher "
-             "limit");
+    d->stake = absolute ? 0.2 : full ? rule_nearness(share, c->t->memory, 1) + 0.05 : 0;
+    d->stake = fmax(d->stake, batch);
+    if (full)
+        buf_puts(&d->advice,
+                 "A smaller batch, fewer workers or prefetched batches, float32 "
+                 "instead of float64, mapped files instead of copies; or a higher "
+                 "limit");
+    if (batch > 0)
+        advise_on_batches(c, d);
     return true;
 }
 
@@ -296,7 +343,8 @@ const struct rule rules_memory[] = {
     { "memory_pressure", "MEMORY NEARLY FULL", RULES_MEMORY, true,
       .judge = judge_pressure, .needs = { FACT_MEMORY_SHARE },
       .shows = { FACT_RSS_MB, FACT_MEMORY_LIMIT_MB, FACT_MEMORY_PRESSURE,
-                 FACT_GROWTH_MB },
+                 FACT_GROWTH_MB, FACT_LARGEST_BATCH_MB, FACT_BATCH_FITS,
+                 FACT_BATCH_POSSIBLE, FACT_BATCH_LIKELY, FACT_BATCH_ALL_SEEN },
       .yields_to = { "memory_leak", "worker_memory_growth", "too_many_workers",
                      "swapping", "shm_pressure" } },
     { "worker_memory_growth", "WORKERS GROW", RULES_MEMORY, .judge = judge_workers,

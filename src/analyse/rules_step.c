@@ -271,8 +271,11 @@ static bool judge_evaluation(const struct rule_case *c, struct draft *d)
         return false;
     d->stake = share;
     d->gain = gain_of_target(share, 0.1);
-    buf_printf(&d->text, "%.0f %% of %s is evaluation.", 100 * share,
+    buf_printf(&d->text, "%.0f %% of %s is evaluation", 100 * share,
                rule_loop_words(c));
+    put_place(&d->text, ", most of it at ", PLACE_OF(c, EVALUATION));
+    buf_putc(&d->text, '.');
+    d->place = PLACE_OF(c, EVALUATION);
     buf_puts(&d->advice,
              "Evaluate less often or on a part of the data, so that it takes "
              "a tenth of the loop at most, with larger batches and without "

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/glue.h"
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/files.h"
 #include "base/strmap.h"
 #include "trace/tablefiles.h"
@@ -13,6 +15,7 @@
 /* The functions of a frame: entries[first … first + count), innermost first. */
 struct frame {
     uint32_t first, count;
+    uint32_t flags; /* enum stack_frame_flag */
 };
 
 struct inside {
@@ -20,6 +23,7 @@ struct inside {
     struct symbols *symbols; /* NULL: nothing was looked up */
     const char *name;        /* of the file */
     int modules, frame_table, nodes, counts;
+    int codes, merged_nodes, merged_counts; /* negative: not merged */
     struct frame *frames;
     uint32_t frame_count;
     struct stack_entry *entries;
@@ -105,6 +109,21 @@ static int add_unnamed(struct stacks *s, const char *module, uint32_t jit_pid,
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
+/* A Python function; its module is its file, so that names are told apart. */
+static int name_python(struct stacks *s, uint64_t key)
+{
+    const struct inside *in = s->inside;
+    struct stack_code_row code = { 0 };
+    const uint64_t place = key - 1;
+    (void)tablefile_get(in->file, in->codes, (uint32_t)(place >> 32), &code,
+                        sizeof code);
+    const char *name = tablefile_text(in->file, code.name),
+               *file = tablefile_text(in->file, code.file);
+    const struct stack_function f = { name[0] ? name : "(unknown Python)", file, file,
+                                      code.first_line };
+    return add_entry(s, &f, file, (uint32_t)place);
+}
+
 static int name_frame(struct stacks *s, uint32_t number)
 {
     struct inside *in = s->inside;
@@ -115,6 +134,12 @@ static int name_frame(struct stacks *s, uint32_t number)
     frame->first = (uint32_t)in->entry_count;
     if (!tablefile_get(in->file, in->frame_table, number, &row, sizeof row))
         return 0;
+    frame->flags = row.flags;
+    if (row.flags & STACK_FRAME_PYTHON) {
+        const int rc = name_python(s, row.key);
+        frame->count = (uint32_t)in->entry_count - frame->first;
+        return rc;
+    }
     (void)tablefile_get(in->file, in->modules, row.module, &module, sizeof module);
     const char *path = tablefile_text(in->file, module.path);
     const unsigned n = in->symbols
@@ -186,11 +211,17 @@ static int open_inside(struct stacks *s, const char *dir)
     in->frame_table = tablefile_find(in->file, FRAMES_TABLE);
     in->nodes = tablefile_find(in->file, "nodes");
     in->counts = tablefile_find(in->file, "counts");
+    in->codes = tablefile_find(in->file, STACK_CODES_TABLE);
+    in->merged_nodes = tablefile_find(in->file, STACK_MERGED_NODES_TABLE);
+    in->merged_counts = tablefile_find(in->file, STACK_MERGED_COUNTS_TABLE);
     if (!in->name)
         return -ENOMEM;
     (void)tablefile_get(in->file, tablefile_find(in->file, "info"), 0, &s->info,
                         sizeof s->info);
     s->why = tablefile_text(in->file, s->info.why);
+    s->has_merged = tablefile_get(in->file, tablefile_find(in->file, STACK_MERGE_TABLE),
+                                  0, &s->merge, sizeof s->merge);
+    s->merge_why = tablefile_text(in->file, s->merge.why);
     if (symbols_open(dir, &in->symbols) == 0)
         symbols_totals(in->symbols, &s->symbols);
     else
@@ -210,7 +241,7 @@ int stacks_open(const char *dir, struct stacks **ret_stacks)
     }
     arena_init(&s->arena);
     strmap_init(&in->functions);
-    s->why = "";
+    s->why = s->merge_why = "";
     s->inside = in;
     const int rc = open_inside(s, dir);
     if (rc < 0)
@@ -240,22 +271,35 @@ void stacks_free(struct stacks *s)
 
 /* ---- Walking -------------------------------------------------------------------------------------- */
 
-static unsigned fill_stack(const struct inside *in, uint32_t node,
-                           struct stack_entry entries[STACK_ENTRIES])
+/* One of the two trees of call paths. */
+struct tree {
+    int nodes, counts;
+    unsigned depth; /* no stack is deeper: a damaged file may have a loop */
+};
+
+static unsigned fill_stack(const struct inside *in, const struct tree *tree,
+                           uint32_t node, struct stack_entry entries[STACK_ENTRIES])
 {
     unsigned n = 0;
-    /* A damaged file may have a loop: no stack is deeper than STACK_DEPTH. */
-    for (unsigned depth = 0; node != STACK_OTHER && depth < STACK_DEPTH; depth++) {
+    for (unsigned depth = 0; node != STACK_OTHER && depth < tree->depth; depth++) {
         struct stack_node_row row;
-        if (!tablefile_get(in->file, in->nodes, node, &row, sizeof row) ||
+        if (!tablefile_get(in->file, tree->nodes, node, &row, sizeof row) ||
             row.frame >= in->frame_count)
             break;
         const struct frame *f = &in->frames[row.frame];
-        for (uint32_t i = 0; i < f->count && n < STACK_ENTRIES; i++)
-            entries[n++] = in->entries[f->first + i];
+        for (uint32_t i = 0; i < f->count && n < STACK_ENTRIES; i++) {
+            entries[n] = in->entries[f->first + i];
+            entries[n++].flags = f->flags;
+        }
         node = row.parent;
     }
     return n;
+}
+
+static const struct stack_task *task_at(const struct stacks *s, uint32_t number)
+{
+    static const struct stack_task unknown = { 0, "", "" };
+    return number < s->task_count ? &s->tasks[number] : &unknown;
 }
 
 int stacks_walk(const struct stacks *s,
@@ -264,18 +308,58 @@ int stacks_walk(const struct stacks *s,
                             uint64_t samples),
                 void *arg)
 {
-    static const struct stack_task unknown = { 0, "", "" };
     const struct inside *in = s->inside;
-    const uint32_t count = tablefile_count(in->file, in->counts);
+    const struct tree tree = { in->nodes, in->counts, STACK_DEPTH };
+    const uint32_t count = tablefile_count(in->file, tree.counts);
     struct stack_entry entries[STACK_ENTRIES];
     for (uint32_t i = 0; i < count; i++) {
         struct stack_count_row row;
-        if (!tablefile_get(in->file, in->counts, i, &row, sizeof row))
+        if (!tablefile_get(in->file, tree.counts, i, &row, sizeof row))
             continue;
-        const struct stack_task *task = row.task < s->task_count ? &s->tasks[row.task]
-                                                                 : &unknown;
-        const unsigned n = fill_stack(in, row.node, entries);
-        const int rc = each(arg, task, entries, n, row.samples);
+        const unsigned n = fill_stack(in, &tree, row.node, entries);
+        const int rc = each(arg, task_at(s, row.task), entries, n, row.samples);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static unsigned strip(const struct stacks *s, struct stack_entry *entries,
+                      unsigned count)
+{
+    struct glue_frame frames[STACK_ENTRIES];
+    bool keep[STACK_ENTRIES];
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count; i++)
+        frames[i] = (struct glue_frame){ s->functions[entries[i].function].name,
+                                         entries[i].flags & STACK_FRAME_PYTHON,
+                                         entries[i].flags & STACK_FRAME_INTERPRETER };
+    glue_strip(frames, count, keep);
+    for (unsigned i = 0; i < count; i++)
+        if (keep[i])
+            entries[kept++] = entries[i];
+    return kept;
+}
+
+int stacks_walk_merged(const struct stacks *s,
+                       int (*each)(void *arg, const struct stack_task *task,
+                                   const struct stack_entry *entries, unsigned count,
+                                   uint64_t samples),
+                       void *arg)
+{
+    const struct inside *in = s->inside;
+    const struct tree tree = { in->merged_nodes, in->merged_counts,
+                               STACK_MERGED_DEPTH };
+    const uint32_t count = tablefile_count(in->file, tree.counts);
+    struct stack_entry entries[STACK_ENTRIES];
+    if (!s->has_merged)
+        return SONDE_E_NOTFOUND;
+    for (uint32_t i = 0; i < count; i++) {
+        struct stack_count_row row;
+        if (!tablefile_get(in->file, tree.counts, i, &row, sizeof row))
+            continue;
+        const unsigned n = strip(s, entries, fill_stack(in, &tree, row.node, entries));
+        const int rc = each(arg, task_at(s, row.task), entries, n, row.samples);
         if (rc < 0)
             return rc;
     }

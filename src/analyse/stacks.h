@@ -26,6 +26,7 @@ struct stack_entry {
     uint32_t function; /* index */
     const char *file;  /* where in it the place is; "" unknown */
     uint32_t line;
+    uint32_t flags; /* enum stack_frame_flag: Python's, the interpreter's */
 };
 
 struct stack_task {
@@ -36,7 +37,10 @@ struct stack_task {
 struct stacks {
     struct arena arena;
     struct stack_info_row info;
-    const char *why; /* "" or why nothing was sampled */
+    bool has_merged; /* --merge-stacks */
+    struct stack_merge_row merge;
+    const char *merge_why; /* "" or why none was merged */
+    const char *why;       /* "" or why nothing was sampled */
     struct symbols_totals symbols;
     struct stack_function *functions;
     size_t function_count, function_cap;
@@ -57,6 +61,15 @@ int stacks_walk(const struct stacks *stacks,
                             const struct stack_entry *entries, unsigned count,
                             uint64_t samples),
                 void *arg);
+
+/* The same for stacks of Python and native functions, where they were recorded. What the
+ * interpreter does to call a function is left out (glue.h). Returns SONDE_E_NOTFOUND when
+ * none were. */
+int stacks_walk_merged(const struct stacks *stacks,
+                       int (*each)(void *arg, const struct stack_task *task,
+                                   const struct stack_entry *entries, unsigned count,
+                                   uint64_t samples),
+                       void *arg);
 
 /* Samples in loops of code without names (a JIT's) so tight that half of all its samples
  * fall into 64 bytes: nothing is computed there, a thread waits for another. Kernels made

@@ -77,6 +77,8 @@ THRESHOLD(leak_of_rss, 0.10, NAN, "share", "… this part of the memory in use")
 THRESHOLD(leak_steady, 0.60, NAN, "1",
           "growth of the second half over that of the first")
 THRESHOLD(memory, 0.90, NAN, "share", "of the memory limit in use")
+THRESHOLD(batch_room, 1.15, NAN, "1",
+          "largest batch that fits over the largest seen, while larger ones may come")
 THRESHOLD(memory_mb, INFINITY, 16000, "MiB",
           "resident memory, whatever the machine has")
 THRESHOLD(worker_growth, 0.05, NAN, "share",

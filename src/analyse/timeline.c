@@ -137,7 +137,7 @@ static int on_orphan_end(struct walk *w, const struct trace_event *e)
     return emit(w, &zone, w->now_ns);
 }
 
-static int on_end(struct walk *w, const struct trace_event *e, int64_t previous_ns)
+static int on_end(struct walk *w, const struct trace_event *e)
 {
     if (w->too_deep > 0) {
         w->too_deep--;
@@ -151,7 +151,7 @@ static int on_end(struct walk *w, const struct trace_event *e, int64_t previous_
     int rc = 0;
     while (rc == 0 && w->depth > at) {
         w->stack[w->depth - 1].unbalanced = true;
-        rc = pop(w, previous_ns);
+        rc = pop(w, w->now_ns);
     }
     return rc ? rc : pop(w, w->now_ns);
 }
@@ -206,7 +206,6 @@ static int on_event(void *arg, const struct trace_event *e)
         return rc;
     if (!w->started)
         start_lane(w, e);
-    const int64_t previous_ns = w->now_ns;
     if (e->time_ns > w->now_ns)
         w->now_ns = e->time_ns;
 
@@ -215,7 +214,7 @@ static int on_event(void *arg, const struct trace_event *e)
         on_begin(w, e);
         return 0;
     case TRACE_END:
-        return on_end(w, e, previous_ns);
+        return on_end(w, e);
     case TRACE_THREAD:
         return on_thread(w, e);
     case TRACE_OP:

@@ -7,6 +7,8 @@
 
 #include <sonde/sonde.h>
 
+#include "trace/phases.h"
+
 enum { UNSEEN = 0xffff, CHAIN_MAX = MAX_DEPTH + 8 };
 
 /* The reader checks parents, but a loop here would never end: climb a bounded way. */
@@ -63,22 +65,6 @@ static void take_other_paths(struct tree *t, const struct trace *trace)
         t->incl_ns[NODE_OTHER] = t->self_ns[NODE_OTHER] = other->total_ns;
 }
 
-/* What an evaluation fetches is the evaluation's, whatever made it: validation does not
- * make the training wait for data. */
-static bool is_input(unsigned phase)
-{
-    return phase == SONDE_DATA_LOADING || phase == SONDE_PREPROCESSING ||
-           phase == SONDE_AUGMENTATION || phase == SONDE_COLLATE ||
-           phase == SONDE_TRANSFER;
-}
-
-static unsigned phase_below(unsigned own, unsigned above)
-{
-    if (!own || (above == SONDE_EVALUATION && is_input(own)))
-        return above;
-    return own;
-}
-
 static void compute_times(struct tree *t, const struct trace *trace)
 {
     for (size_t i = 0; i < t->order_count; i++) {
@@ -87,7 +73,7 @@ static void compute_times(struct tree *t, const struct trace *trace)
         const double total = isfinite(node->total_ns) ? node->total_ns : 0;
         const unsigned phase = own_phase(trace, node->site);
         t->incl_ns[n] = fmax(total, 0);
-        t->self_ns[n] += t->incl_ns[n];
+        t->self_ns[n] += t->incl_ns[n] - fmax(node->elsewhere_ns, 0);
         t->self_ns[node->parent] -= t->incl_ns[n];
         t->phase[n] = (uint8_t)phase_below(phase, t->phase[node->parent]);
     }

@@ -9,6 +9,7 @@
 #include "analyse/trial_followed.h"
 #include "base/buf.h"
 #include "base/files.h"
+#include "store/elsewhere.h"
 #include "store/ledger.h"
 #include "store/list.h"
 
@@ -228,6 +229,8 @@ int trial_enter(struct report *r, const char *sonde_dir)
     int rc = run_list_read(sonde_dir, &list);
     if (rc < 0)
         return rc == -ENOMEM ? rc : 0;
+    if (elsewhere_add(sonde_dir, &list) == -ENOMEM)
+        rc = -ENOMEM;
     int opened = 0;
     for (size_t i = 0; i < list.count && rc == 0 && opened < OPENED_MOST; i++)
         if (may_be_before(&list.rows[i], r)) {

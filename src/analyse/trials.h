@@ -1,7 +1,7 @@
 /* trials.h: was advice followed, and did it bring what was predicted?
  *
  * A run is compared with the newest one before it of the same program (same folder, same
- * script or binary) that ended well and had steps. Advice counts as tried when the
+ * script or binary) that ended well and had steps, in the store or where `-o` put it. Advice counts as tried when the
  * recordings show that the settings are as advised; or when nothing speaks against it
  * (trial_followed.h), the finding is gone or next to gone, and it became faster. What is
  * measured is what was predicted: a step, the loop from the first step to the last, or the

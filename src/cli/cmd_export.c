@@ -35,7 +35,7 @@ static const struct option options[] = {
       .help = "write to FILE (default: the standard output)" },
     { "what", 'w', OPTION_TEXT, FIELD(what), .value = "WHAT",
       .help = "which part, where a format fits several: zones, stacks, python, "
-              "allocations, monitors, alloc-events, io-events" },
+              "merged, allocations, monitors, alloc-events, io-events" },
     { "unredacted", 0, OPTION_FLAG, FIELD(unredacted),
       .help = "leave names of users, homes and hosts and secrets in a bundle" },
     { "list", 0, OPTION_FLAG, FIELD(list),
@@ -152,6 +152,9 @@ static const char *missing_words(enum export_what what)
     case EXPORT_PYTHON:
         return "no Python stacks were sampled: no Python process, or one that could not "
                "be looked into";
+    case EXPORT_MERGED:
+        return "native stacks were not merged with those of Python (sonde run "
+               "--merge-stacks does)";
     case EXPORT_ALLOCATIONS:
         return "no call sites of allocations were sampled";
     case EXPORT_ZONES:
@@ -274,7 +277,7 @@ int cmd_export(int argc, char **argv)
     else if (!exporter)
         return options_fail(&command, "%s is the whole report: leave --what out",
                             o.format);
-    const enum export_what what = exporter ? find_what(exporter, o.what) : EXPORT_ALL;
+    enum export_what what = exporter ? find_what(exporter, o.what) : EXPORT_ALL;
     if (what == EXPORT_WHATS)
         return CLI_FAILED;
     if (exporter && exporter->binary && isatty(STDOUT_FILENO) &&
@@ -287,6 +290,8 @@ int cmd_export(int argc, char **argv)
                             "it here");
     if (!cli_run_open(ref, &run))
         return CLI_FAILED;
+    if (exporter && !o.what)
+        what = export_usual(exporter, run);
     status = exporter ? write_timeline(exporter, what, run, &o)
                       : write_report(report_formats[form].format, run, &o);
     run_free(run);

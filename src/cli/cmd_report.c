@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report_html.h"
+#include "cli/report_measure.h"
 #include "cli/rules.h"
 #include "cli/runs.h"
 #include "present/report/report.h"
@@ -21,8 +22,8 @@ struct report_options {
     struct option_list what_if;
     int fail_on; /* index in `severities`; 0: never */
     int format;  /* enum report_format */
-    bool json, full, no_color, unredacted;
-    uint64_t min_time_ns, depth, width;
+    bool json, full, no_color, unredacted, measure;
+    uint64_t min_time_ns, depth, width, steps, budget_ns;
 };
 
 static const char *const formats[] = {
@@ -53,6 +54,15 @@ static const struct option options[] = {
               "exchange=TIMES (so many times more seldom), optimizer=TIMES (its step "
               "as fast), batch=TIMES "
               "(as large); threads=N (of each process); commas between" },
+    { "measure", 0, OPTION_FLAG, FIELD(measure),
+      .help =
+          "measure it: run the program again for some steps with the illness's work "
+          "left out (of each --what-if, or else the first finding's cure); what "
+          "the program does besides training happens again" },
+    { "steps", 0, OPTION_COUNT, FIELD(steps), .value = "N",
+      .help = "--measure: steps to measure (default 60, after 10 of warm-up)" },
+    { "budget", 0, OPTION_SECONDS, FIELD(budget_ns), .value = "DURATION",
+      .help = "--measure: most time for one trial (default 120 s)" },
     { "fail-on", 0, OPTION_CHOICE, FIELD(fail_on), .value = "SEVERITY",
       .help = "exit 1 with a finding of at least low, medium, high or critical",
       .choices = severities },
@@ -74,9 +84,13 @@ static const struct command command = {
     .summary = "where the time of a run went",
     .options = options,
     .option_count = sizeof options / sizeof *options,
-    .more = "RUN defaults to @last. The JSON follows schema sonde.report/1.\n"
-            "Several runs make one page that compares them:\n"
-            "  sonde report @1 @0 --format html -o both.html\n",
+    .more =
+        "RUN defaults to @last. The JSON follows schema sonde.report/1.\n"
+        "Several runs make one page that compares them:\n"
+        "  sonde report @1 @0 --format html -o both.html\n"
+        "--measure starts the run's command again in its folder. Its checkpoints and\n"
+        "temporary files go to a folder that is removed afterwards; other files it\n"
+        "writes are listed. The result is kept with the run.\n",
 };
 
 static void make_style(const struct report_options *o, const char *ref,
@@ -160,6 +174,11 @@ int cmd_report(int argc, char **argv)
         report_free(report);
         run_free(run);
         return CLI_FAILED;
+    }
+    if (rc == 0) {
+        const struct measure_options measure = { o.measure, o.steps,
+                                                 (double)o.budget_ns / 1e9 };
+        report_measure(report, &measure, &thresholds);
     }
     if (rc < 0) {
         cli_error("cannot analyse the run '%s': %s", run->dir, error_text(rc));

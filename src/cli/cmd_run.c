@@ -23,6 +23,7 @@
 #include "cli/cli.h"
 #include "cli/keep.h"
 #include "cli/options.h"
+#include "cli/report_measure.h"
 #include "cli/rules.h"
 #include "cli/status.h"
 #include "launch/capture_alerts.h"
@@ -49,7 +50,7 @@ struct run_options {
     uint64_t interval_ns, rate_hz;
     const char *trace; /* a list of "alloc", "io", "stacks" */
     bool lossy, quiet, no_redact, json, full, no_report, no_monitors, no_preload,
-        no_sites, no_hang, no_energy, no_python, no_status, syscalls;
+        no_sites, no_hang, no_energy, no_python, no_status, syscalls, merge_stacks;
     struct option_list alerts;
     const char *grid;
 };
@@ -117,6 +118,10 @@ static const struct option options[] = {
     { "syscalls", 0, OPTION_FLAG, FIELD(syscalls),
       .help = "count the system calls of the program and all it starts",
       .env = "SONDE_SYSCALLS" },
+    { "merge-stacks", 0, OPTION_FLAG, FIELD(merge_stacks),
+      .help = "record Python functions and the native ones they call as one stack, for "
+              "sonde export --what merged",
+      .env = "SONDE_MERGE_STACKS" },
     { "rate", 0, OPTION_COUNT, FIELD(rate_hz), .value = "HZ",
       .help = "samples of native stacks per second of CPU time and thread, 0 for none "
               "(default: none at level basic, 99 at detailed, 199 at comprehensive)",
@@ -259,8 +264,10 @@ static void print_report(const struct run_options *o, struct report *report)
     style.store = store_directory();
     (void)setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
     int rc = report_judge(report, &style);
-    if (rc == 0)
+    if (rc == 0) {
+        report_offer_trial(report);
         rc = report_print(report, &style, stderr);
+    }
     if (rc < 0)
         cli_error("cannot report on the run: %s (it is in '%s')", error_text(rc),
                   report->run->dir);
@@ -401,6 +408,7 @@ static void set_launch_options(struct launch_options *l, const struct run_option
     l->capture.no_preload = o->no_preload;
     l->capture.no_sites = o->no_sites;
     l->capture.syscalls = o->syscalls;
+    l->capture.merge_stacks = o->merge_stacks;
     l->capture.grid_given = o->grid && parse_grid(o->grid, &l->capture.grid_g_per_kwh);
     l->capture.trace_alloc = traces(o->trace, "alloc", &ok);
     l->capture.trace_stacks = traces(o->trace, "stacks", &ok);

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "present/report/report.h"
+#include "store/elsewhere.h"
 #include "store/list.h"
 #include "store/retain.h"
 
@@ -146,8 +147,10 @@ void keep_after_run(const char *dir, const struct report *report, bool quiet)
 {
     struct buf why = BUF_INIT;
     struct store *store = NULL;
-    if (!is_ours(dir))
+    if (!is_ours(dir)) {
+        (void)elsewhere_note(store_directory(), dir);
         return;
+    }
     const int opened = store_open(store_directory(), STORE_WRITE, &store, &why);
     int rc = opened;
     if (rc == 0)

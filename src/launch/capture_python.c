@@ -111,6 +111,13 @@ static uint64_t pause_for_cost(const struct pythons *p, uint64_t now, uint64_t c
     return settled < SETTLED_NS ? settled : SETTLED_NS;
 }
 
+static void work_begins(void *state, uint64_t now)
+{
+    struct pythons *p = state;
+    if (p)
+        p->started_ns = now; /* young again */
+}
+
 static uint64_t tick(void *state, uint64_t now)
 {
     struct pythons *p = state;
@@ -138,6 +145,7 @@ static void release(void *state)
 const struct capture_ops capture_python = {
     .name = "Python stacks",
     .prepare = prepare,
+    .work_begins = work_begins,
     .start = start,
     .tick = tick,
     .at_any_time = true,

@@ -15,6 +15,7 @@
 #include "capture/sample/timers.h"
 #include "launch/captures.h"
 #include "launch/family.h"
+#include "launch/merge_python.h"
 #include "trace/process.h"
 
 extern const struct capture_ops capture_stacks;
@@ -28,8 +29,9 @@ struct stacks {
     bool by_timer;
     struct runfile *file;
     unsigned rate_hz;
-    uint64_t open_ns, shut_ns; /* edges of the window that are to come; 0: none */
-    struct family *family;     /* borrowed; NULL before the program has started */
+    uint64_t open_ns, shut_ns;  /* edges of the window that are to come; 0: none */
+    struct family *family;      /* borrowed; NULL before the program has started */
+    struct merge_python *merge; /* NULL: not asked for */
 };
 
 static unsigned rate_of(const struct capture_context *c)
@@ -79,6 +81,11 @@ static int stacks_prepare(const struct capture_context *c, void **ret_state)
     s->file = c->file;
     s->by_timer = s->rate_hz > 0 && wants_timers();
     *ret_state = s;
+    if (c->options->merge_stacks && s->rate_hz > 0 && !s->by_timer) {
+        s->merge = merge_python_new();
+        if (!s->merge)
+            return -ENOMEM;
+    }
     return tell_program(s);
 }
 
@@ -130,19 +137,25 @@ static int stacks_attach(void *state, const struct capture_context *c)
     const char *why;
     if (s->rate_hz == 0)
         return 0;
-    const struct sampler_options options = { .pid = c->pid,
-                                             .rate_hz = s->rate_hz,
-                                             .on_exec = !c->attached,
-                                             .paused = c->after_ns > 0,
-                                             .in_spells = !c->options->rate_hz &&
-                                                          c->level == SONDE_DETAILED,
-                                             .threads = threads_now,
-                                             .threads_arg = s,
-                                             .dir = c->dir,
-                                             .control = c->control };
+    const struct sampler_options options = {
+        .pid = c->pid,
+        .rate_hz = s->rate_hz,
+        .on_exec = !c->attached,
+        .paused = c->after_ns > 0,
+        .in_spells = !c->options->rate_hz && c->level == SONDE_DETAILED,
+        .threads = threads_now,
+        .threads_arg = s,
+        .python = s->merge ? merge_python_ask : NULL,
+        .python_arg = s->merge,
+        .dir = c->dir,
+        .control = c->control
+    };
     const uint64_t now = monotonic_ns();
     s->open_ns = c->after_ns ? now + c->after_ns : 0;
     s->shut_ns = c->duration_ns ? now + c->after_ns + c->duration_ns : 0;
+    if (c->options->merge_stacks && !s->merge)
+        runfile_note(s->file, "stacks of Python and native ones were not merged: the "
+                              "kernel does not sample here (sonde doctor tells why)");
     if (s->by_timer) {
         const int rc = timers_open(c->dir, c->control, s->rate_hz, &s->timers);
         if (rc == 0 && s->open_ns)
@@ -160,6 +173,13 @@ static void pause_sampling(struct stacks *s, bool paused)
         timers_pause(s->timers, paused);
     else
         sampler_pause(s->sampler, paused);
+}
+
+static void stacks_work_begins(void *state, uint64_t now_ns)
+{
+    struct stacks *s = state;
+    (void)now_ns;
+    sampler_begin_anew(s->sampler);
 }
 
 static uint64_t stacks_tick(void *state, uint64_t now_ns)
@@ -214,6 +234,7 @@ static void stacks_release(void *state)
     if (!s)
         return;
     stacks_finish(s, 0);
+    merge_python_free(s->merge);
     free(s);
 }
 
@@ -222,6 +243,7 @@ const struct capture_ops capture_stacks = {
     .prepare = stacks_prepare,
     .start = stacks_start,
     .attach = stacks_attach,
+    .work_begins = stacks_work_begins,
     .tick = stacks_tick,
     .finish = stacks_finish,
     .at_any_time = true,

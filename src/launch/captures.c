@@ -81,6 +81,16 @@ static struct due next_tick(const struct capture_ops *ops, void *state, uint64_t
     return ops->at_any_time ? due_at(at, now_ns) : due_exactly_at(at);
 }
 
+void captures_work_begins(struct captures *c, uint64_t now_ns)
+{
+    for (size_t i = 0; list[i]; i++) {
+        if (!c->one[i].on || !list[i]->work_begins)
+            continue;
+        list[i]->work_begins(c->one[i].state, now_ns);
+        c->one[i].next = due_exactly_at(now_ns);
+    }
+}
+
 uint64_t captures_tick(struct captures *c, uint64_t now_ns)
 {
     uint64_t soonest = 0;

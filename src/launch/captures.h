@@ -31,6 +31,7 @@ struct capture_options {
     uint64_t memory_limit; /* bytes for the whole tree; 0: none */
     bool no_native;        /* no native stacks, whatever the rate */
     bool syscalls;         /* count them (syscalls.h) */
+    bool merge_stacks;     /* native and Python's, as one */
     const char *monitors;  /* names of those wanted, commas between; NULL: all */
 };
 
@@ -57,6 +58,8 @@ struct capture_ops {
     int (*start)(void *state, const struct capture_context *context);
     /* Before that: the process is there and waits, it has not executed the program. */
     int (*attach)(void *state, const struct capture_context *context);
+    /* The first step has been seen; a tick follows at once. */
+    void (*work_begins)(void *state, uint64_t now_ns);
     /* Something is due. Returns when it wants the next tick, 0: never. Monotonic ns. */
     uint64_t (*tick)(void *state, uint64_t now_ns);
     /* A tick may come a little early (due.h): it asks itself how much time has passed. */
@@ -86,6 +89,8 @@ void captures_prepare(struct captures *ret_captures,
                       const struct capture_context *context);
 void captures_attach(struct captures *captures, pid_t pid);
 void captures_start(struct captures *captures, pid_t pid);
+/* Once, when the program has made its first step. */
+void captures_work_begins(struct captures *captures, uint64_t now_ns);
 /* Does what is due; returns when the next is, 0: nothing more. */
 uint64_t captures_tick(struct captures *captures, uint64_t now_ns);
 void captures_ending(struct captures *captures);

@@ -348,6 +348,11 @@ static void do_what_is_due(struct launch *l)
     }
     if (reached(&l->kill_ns, now))
         (void)kill(l->child.pid, SIGKILL);
+    if (!l->works && drain_steps(l->drain) > 0) {
+        l->works = true;
+        captures_work_begins(&l->captures, now);
+        l->capture_ns = now;
+    }
     if (l->capture_ns)
         l->capture_ns = captures_tick(&l->captures, now);
     if (is_due(l->watch, now))

@@ -71,6 +71,7 @@ struct launch {
     int asked_signal;    /* that the post-mortem was told of */
     struct due fold;     /* next pass over the traces */
     struct due watch;    /* next tick of the post-mortem */
+    bool works;          /* its first step has been seen */
     uint64_t capture_ns; /* next tick of the captures, monotonic; 0: none */
     struct due show;     /* next tick of the watcher */
     int drain_error;     /* first failure of a pass */

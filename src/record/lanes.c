@@ -17,7 +17,9 @@
 #include "record/recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -415,11 +417,49 @@ static struct lane *mine_slow(void)
         lanes_drop(0, LOST_LANES);
         return NULL;
     }
+    recorder.wiped->seen[l->index] = recorder.session;
     if (!has_room(l) && !roll(l))
         return NULL;
     if (l->told_tid != l->tid)
         announce(l);
     return l;
+}
+
+/* ---- Threads that are slow ------------------------------------------------------- */
+
+/* Between the gate test and the store there is no system call: a thread that sleeps in
+ * one is elsewhere. (Unless a signal handler came between and sleeps; that is not seen.)
+ * One that waits for a page of the file is in state D. */
+static bool is_elsewhere(uint32_t tid)
+{
+    char path[48], text[512];
+    snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *end = strrchr(text, ')');
+    return n <= 0 || (end && end[1] && strchr("SZX", end[2]));
+}
+
+bool lanes_hold(uint32_t session)
+{
+    struct wiped *w = recorder.wiped;
+    const uint32_t self = (uint32_t)syscall(SYS_gettid);
+    bool held = false;
+    for (unsigned i = 0; i < MAX_LANES; i++) {
+        const struct lane *l = &w->lanes[i];
+        if (w->seen[i] != session ||
+            __atomic_load_n(&l->state, __ATOMIC_ACQUIRE) != LANE_OWNED)
+            continue;
+        if (l->tid == self || is_elsewhere(l->tid))
+            w->seen[i] = 0;
+        else
+            held = true;
+    }
+    return held;
 }
 
 /* No block was to be had a moment ago; roll() says when it will ask again. */

@@ -295,6 +295,8 @@ int recorder_start(const char *dir, struct control *control)
         __atomic_store_n(&l->cursor, 0, __ATOMIC_RELAXED);
     }
     memset(w->touched, 0, sizeof w->touched);
+    recorder.session++;
+    tracefile_ask(lanes_hold);
     recorder.on = true;
     if (!open_file(0)) {
         recorder.on = false;
@@ -310,14 +312,12 @@ void recorder_stop(void)
     gate_private();
     /* The mapping stays until the rest is folded, its place for longer: a thread may be
      * between its gate test and its store. */
-    if (recorder.file.fd >= 0)
-        (void)close(recorder.file.fd);
-    recorder.file.fd = -1;
+    ownfile_close(&recorder.file.fd, &recorder.file.id);
     folder_release(&recorder.self);
 }
 
 void recorder_retire(void)
 {
-    tracefile_retire(&recorder.file);
+    tracefile_retire(&recorder.file, recorder.session);
     control_retire(recorder.control);
 }

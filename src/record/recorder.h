@@ -55,6 +55,9 @@ struct wiped {
     uint32_t pad[10];
     struct lane lanes[MAX_LANES];
     uint8_t touched[MAX_BLOCKS / 8]; /* blocks whose pages this process has mapped */
+    /* By lane: the session in which its thread was last in a slow path, 0 none. It has not
+     * been between a gate test and a store of an earlier one since. */
+    uint32_t seen[MAX_LANES];
 };
 
 struct recorder {
@@ -65,7 +68,8 @@ struct recorder {
     /* Slow mode: no usable tick counter, or short zones are to be left out. The
      * lanes' public cursor stays 0, so that every event comes to the slow path. */
     bool slow;
-    uint32_t pid; /* process that the file belongs to */
+    uint32_t session; /* how many were started here */
+    uint32_t pid;     /* process that the file belongs to */
     struct wiped *wiped;
     uint32_t *gate; /* fixed address: an OFF page, or the live page of the file */
     struct control *control;
@@ -103,6 +107,9 @@ void signals_block(sigset_t *ret_old);
 void signals_restore(const sigset_t *old);
 void spin_lock(uint32_t *lock);
 void spin_unlock(uint32_t *lock);
+
+/* Whether a thread may still be about to write into the file of that session. */
+bool lanes_hold(uint32_t session);
 
 /* ---- sites.c ---- */
 struct site_spec {

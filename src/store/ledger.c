@@ -2,19 +2,16 @@
 #include "store/ledger.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "num/trend.h"
+#include "store/lines.h"
 
 enum { READ_MAX = 1 << 20, TRIES_MAX = 4096 };
 
@@ -50,23 +47,6 @@ static char *to_line(const struct ledger_entry *e)
     return line;
 }
 
-static int append_line(const char *path, const char *line)
-{
-    struct buf text = BUF_INIT;
-    int rc = 0;
-    buf_printf(&text, "%s\n", line);
-    const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                        0600);
-    if (fd < 0)
-        rc = -errno;
-    else if (write(fd, text.data, text.len) != (ssize_t)text.len)
-        rc = errno ? -errno : -EIO;
-    if (fd >= 0)
-        (void)close(fd);
-    buf_release(&text);
-    return rc;
-}
-
 int ledger_append(const char *sonde_dir, const struct ledger_entry *entry)
 {
     struct buf path = BUF_INIT;
@@ -76,7 +56,7 @@ int ledger_append(const char *sonde_dir, const struct ledger_entry *entry)
     char *line = to_line(entry);
     int rc = line ? ledger_path(sonde_dir, &path) : -EINVAL;
     if (rc == 0)
-        rc = append_line(path.data, line);
+        rc = lines_append(path.data, line);
     free(line);
     buf_release(&path);
     return rc;
@@ -121,28 +101,6 @@ bool ledger_parse(const char *line, size_t len, struct ledger_entry *ret_entry)
     return good;
 }
 
-/* The newest part of the file, from the beginning of a line. */
-static int read_tail(const char *path, struct buf *ret_text)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    struct stat st;
-    if (fd < 0)
-        return -errno;
-    int rc = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : SONDE_E_FORMAT;
-    const off_t from = rc == 0 && st.st_size > READ_MAX ? st.st_size - READ_MAX : 0;
-    if (rc == 0)
-        rc = buf_reserve(ret_text, READ_MAX);
-    if (rc == 0) {
-        const ssize_t n = pread(fd, ret_text->data + ret_text->len, READ_MAX, from);
-        if (n < 0)
-            rc = -errno;
-        else
-            ret_text->data[ret_text->len += (size_t)n] = '\0';
-    }
-    (void)close(fd);
-    return rc;
-}
-
 typedef bool entry_fn(void *arg, const struct ledger_entry *entry);
 
 static int each_entry(const char *sonde_dir, entry_fn *visit, void *arg)
@@ -151,14 +109,13 @@ static int each_entry(const char *sonde_dir, entry_fn *visit, void *arg)
     struct buf text = BUF_INIT;
     int rc = ledger_path(sonde_dir, &path);
     if (rc == 0)
-        rc = read_tail(path.data, &text);
-    for (const char *p = text.data, *end = text.data + text.len; rc == 0 && p < end;) {
-        const char *stop = memchr(p, '\n', (size_t)(end - p));
-        const size_t len = (size_t)((stop ? stop : end) - p);
+        rc = lines_read_newest(path.data, READ_MAX, &text);
+    const char *line;
+    size_t at = 0, len = 0;
+    while (rc == 0 && (line = lines_next(&text, &at, &len))) {
         struct ledger_entry entry;
-        if (ledger_parse(p, len, &entry) && visit(arg, &entry))
+        if (ledger_parse(line, len, &entry) && visit(arg, &entry))
             break;
-        p += len + 1;
     }
     buf_release(&path);
     buf_release(&text);

@@ -70,6 +70,18 @@ static int newest_first(const void *a, const void *b)
     return strcmp(y->dir, x->dir);
 }
 
+int run_list_add_directory(struct run_list *list, const char *dir)
+{
+    int rc = list->count == MAX_RUNS    ? SONDE_E_LIMIT
+             : list->count == list->cap ? grow_rows(list)
+                                        : 0;
+    if (rc == 0)
+        rc = fill_row(list, dir, &list->rows[list->count]);
+    if (rc == 0)
+        list->count++;
+    return rc;
+}
+
 static int read_rows(struct run_list *list, const char *runs_dir)
 {
     int rc = 0;
@@ -85,13 +97,7 @@ static int read_rows(struct run_list *list, const char *runs_dir)
         path_join(&path, runs_dir, entry->d_name);
         if (path.error == 0 && !run_is_directory(path.data))
             continue;
-        rc = path.error;
-        if (rc == 0 && list->count == list->cap)
-            rc = grow_rows(list);
-        if (rc == 0)
-            rc = fill_row(list, path.data, &list->rows[list->count]);
-        if (rc == 0)
-            list->count++;
+        rc = path.error ? path.error : run_list_add_directory(list, path.data);
     }
     (void)closedir(dir);
     buf_release(&path);

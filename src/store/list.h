@@ -35,6 +35,8 @@ const char *store_directory(void);
 int run_list_read(const char *sonde_dir, struct run_list *ret_list);
 void run_list_release(struct run_list *list);
 
+/* Adds a run directory that is not in the store. Sort when all are there. */
+int run_list_add_directory(struct run_list *list, const char *dir);
 /* Adds what only the store remembers: a row whose dir is "". Sort when all are there. */
 struct experiment;
 int run_list_add(struct run_list *list, const struct experiment *e);

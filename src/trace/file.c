@@ -119,18 +119,26 @@ static int map_file(struct tracefile *f, uint64_t want_blocks)
 }
 
 /* Places of files that were retired, oldest first: zeroed memory nobody needs. The
- * newest is left alone for one session more: who was about to write there may be slow. */
+ * newest is left alone for one session more: who was about to write there may be slow.
+ * An older one is, too, while a thread is known that may be. */
 enum { ROOMS_MOST = 8 };
 static struct room {
     uint8_t *base;
     uint64_t blocks;
+    uint32_t number;
 } rooms[ROOMS_MOST];
 static unsigned room_count;
+static bool (*is_held)(uint32_t number);
+
+void tracefile_ask(bool (*held)(uint32_t number))
+{
+    is_held = held;
+}
 
 static bool take_room(uint64_t want_blocks, struct room *ret_room)
 {
     for (unsigned i = 0; i + 1 < room_count; i++) {
-        if (rooms[i].blocks < want_blocks)
+        if (rooms[i].blocks < want_blocks || (is_held && is_held(rooms[i].number)))
             continue;
         *ret_room = rooms[i];
         room_count--;
@@ -167,14 +175,14 @@ static bool counts_every_page(void)
     return n == 1 && mode == '2';
 }
 
-void tracefile_retire(struct tracefile *f)
+void tracefile_retire(struct tracefile *f, uint32_t number)
 {
     if (!f->base || room_count == ROOMS_MOST || counts_every_page())
         return;
     void *p = mmap(f->base, (size_t)f->cap_blocks * BLOCK_SIZE, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (p != MAP_FAILED)
-        rooms[room_count++] = (struct room){ f->base, f->cap_blocks };
+        rooms[room_count++] = (struct room){ f->base, f->cap_blocks, number };
 }
 
 static void refresh_size(struct tracefile *f)
@@ -661,8 +669,6 @@ void tracefile_close(struct tracefile *f)
 {
     if (f->base)
         (void)munmap(f->base, (size_t)f->cap_blocks * BLOCK_SIZE);
-    if (f->fd >= 0)
-        (void)close(f->fd);
     f->base = NULL;
-    f->fd = -1;
+    ownfile_close(&f->fd, &f->id);
 }

@@ -43,8 +43,11 @@ void tracefile_close(struct tracefile *file);
 /* For a file that is done with while other threads may still be about to write into it:
  * its pages go back, writes fall on memory that means nothing, and a file created later
  * takes the place. Sessions would use up the address space otherwise. The caller has
- * closed fd; one thread at a time. */
-void tracefile_retire(struct tracefile *file);
+ * closed fd; one thread at a time. `number` is that of the session. */
+void tracefile_retire(struct tracefile *file, uint32_t number);
+/* Who knows whether somebody may still write where the file of that session was: asked
+ * before its place is taken. None: nobody may. */
+void tracefile_ask(bool (*held)(uint32_t number));
 
 static inline struct trace_head *tracefile_head(const struct tracefile *f)
 {

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "trace/phases.h"
+
 int fold_new(struct fold **ret_fold)
 {
     struct fold *f = mmap(NULL, sizeof *f, PROT_READ | PROT_WRITE,
@@ -63,6 +65,8 @@ bool fold_insert_node(struct fold *f, unsigned number, unsigned parent, unsigned
         n->stats = *stats;
     if (number < FIRST_NODE)
         return true;
+    if (parent == NODE_OTHER)
+        site |= BEYOND_SITE;
     n->used = 1;
     n->parent = (uint16_t)parent;
     n->site = (uint16_t)site;
@@ -75,12 +79,10 @@ bool fold_insert_node(struct fold *f, unsigned number, unsigned parent, unsigned
     return true;
 }
 
-/* Also grows the tree; NODE_OTHER when it is full. */
-static __attribute__((noinline)) unsigned find_child(struct fold *f, unsigned parent,
-                                                     unsigned site)
+/* Also grows the tree; NODE_OTHER when it has `most` nodes. */
+static unsigned find_or_add(struct fold *f, unsigned parent, unsigned site,
+                            unsigned most)
 {
-    if (parent == NODE_OTHER)
-        return NODE_OTHER;
     uint32_t at = path_hash(parent, site);
     for (; f->hash[at]; at = (at + 1) & (FOLD_HASH - 1)) {
         unsigned n = f->hash[at];
@@ -89,12 +91,53 @@ static __attribute__((noinline)) unsigned find_child(struct fold *f, unsigned pa
             return n;
         }
     }
-    if (f->node_count >= MAX_NODES)
+    if (f->node_count >= most)
         return NODE_OTHER;
     unsigned number = f->node_count;
     (void)fold_insert_node(f, number, parent, site, NULL);
     f->nodes[parent].last_child = (uint16_t)number;
     return number;
+}
+
+static unsigned find_child(struct fold *f, unsigned parent, unsigned site)
+{
+    if (parent == NODE_OTHER || fold_is_beyond(f, parent))
+        return NODE_OTHER;
+    return find_or_add(f, parent, site, MAX_NODES - BEYOND_NODES);
+}
+
+/* ---- Beyond the limit ------------------------------------------------------------ */
+
+static unsigned phase_of(const struct fold *f, unsigned site)
+{
+    const unsigned phase = f->phase_of ? f->phase_of(f->phase_arg, site) : 0;
+    return phase < BEYOND_PHASES ? phase : 0;
+}
+
+/* Where a zone is counted whose path has no node. One that is another phase than what is
+ * around it has a node with all others of its thread and phase; else its time is well
+ * where it is: in the self time of the last zone that has a node. */
+static unsigned find_beyond(struct fold *f, const struct fold_lane *l, unsigned depth,
+                            unsigned root, unsigned site)
+{
+    unsigned above = 0;
+    for (unsigned i = 0; i < depth; i++)
+        above = phase_below(phase_of(f, l->frames[i].site), above);
+    const unsigned phase = phase_below(phase_of(f, site), above);
+    const unsigned parent = depth ? l->frames[depth - 1].node : root;
+    if (phase == above)
+        return fold_is_beyond(f, parent) ? parent : NODE_OTHER;
+    return find_or_add(f, NODE_OTHER, BEYOND_SITE | root << 5 | phase, MAX_NODES);
+}
+
+static __attribute__((noinline)) unsigned find_path(struct fold *f,
+                                                    const struct fold_lane *l,
+                                                    unsigned depth, unsigned root,
+                                                    unsigned site)
+{
+    const unsigned parent = depth ? l->frames[depth - 1].node : root;
+    const unsigned node = find_child(f, parent, site);
+    return node == NODE_OTHER ? find_beyond(f, l, depth, root, site) : node;
 }
 
 static __attribute__((noinline)) void lose(struct fold *f, uint64_t *counter)
@@ -212,25 +255,41 @@ void fold_clean(struct fold *f)
     f->dirty_node_count = f->dirty_lane_count = f->dirty_value_count = 0;
 }
 
-/* Paths beyond the limit: the time stays in the self time of the last path that has
- * a node, so that self and children still add up; here it is only counted. */
+/* What a zone beyond the limit took is in the total of the zone around it, which is no
+ * parent of its node: said there, so that nothing is anybody's self time twice. */
+static void take_from_holder(struct fold *f, const struct fold_lane *l, unsigned depth,
+                             uint64_t ticks)
+{
+    const int at = fold_holder(l, depth);
+    if (at < 0)
+        return;
+    const unsigned holder = l->frames[at].node;
+    f->nodes[holder].stats.suspended += ticks;
+    if (!f->nodes[holder].dirty)
+        touch_node(f, holder);
+}
+
+/* Paths beyond the limit. Without a phase of their own they are only counted. */
 static void close_other(struct fold *f, const struct fold_lane *l, unsigned depth,
                         uint64_t begin, uint64_t end)
 {
-    if (depth == 0 || l->frames[depth - 1].node != NODE_OTHER) {
-        node_record(f, NODE_OTHER, begin, end);
+    const unsigned node = l->frames[depth].node;
+    if (depth == 0 || l->frames[depth - 1].node != node) {
+        node_record(f, node, begin, end);
+        if (node != NODE_OTHER)
+            take_from_holder(f, l, depth, end - begin);
         return;
     }
     /* Inside another one: its time is in that one's. It ends first, though, and so
      * may be the first of all. */
-    struct node_stats *s = &f->nodes[NODE_OTHER].stats;
+    struct node_stats *s = &f->nodes[node].stats;
     if (s->count == 0 || begin < s->first_ticks)
         s->first_ticks = begin;
     if (s->count == 0 || end - begin < s->min)
         s->min = end - begin;
     s->count++;
-    if (!f->nodes[NODE_OTHER].dirty)
-        touch_node(f, NODE_OTHER);
+    if (!f->nodes[node].dirty)
+        touch_node(f, node);
 }
 
 static void close_frame(struct fold *f, struct fold_lane *l, unsigned depth,
@@ -239,7 +298,7 @@ static void close_frame(struct fold *f, struct fold_lane *l, unsigned depth,
     struct lane_frame *frame = &l->frames[depth];
     if (end < frame->begin_ticks)
         end = frame->begin_ticks;
-    if (frame->node == NODE_OTHER)
+    if (frame->node == NODE_OTHER || fold_is_beyond(f, frame->node))
         close_other(f, l, depth, frame->begin_ticks, end);
     else
         node_record(f, frame->node, frame->begin_ticks, end);
@@ -451,13 +510,14 @@ static __attribute__((noinline)) size_t fold_record(struct fold *f, unsigned lan
 
 /* ---- The loop ------------------------------------------------------------------- */
 
-/* An end that does not match the innermost zone. If its zone is open further out,
- * the ones inside lost their ends: they are closed at the last event before this one
- * and marked. Otherwise the end has no begin. Returns the new depth. */
+/* An end that does not match the innermost zone, or one beyond the limit. If its zone is
+ * open further out, the ones inside lost their ends, or will end later (zones that cross):
+ * nothing is inside of what has ended, so they are closed with it and marked. A crossing
+ * zone gets the part they share; its own end finds no begin. Returns the new depth. */
 static __attribute__((noinline)) unsigned end_mismatch(struct fold *f,
                                                        struct fold_lane *l,
                                                        unsigned depth, unsigned site,
-                                                       uint64_t previous, uint64_t now)
+                                                       uint64_t now)
 {
     unsigned at = depth;
     while (at > 0 && l->frames[at - 1].site != site)
@@ -468,7 +528,7 @@ static __attribute__((noinline)) unsigned end_mismatch(struct fold *f,
     }
     while (depth > at) {
         depth--;
-        close_frame(f, l, depth, previous);
+        close_frame(f, l, depth, now);
         f->nodes[l->frames[depth].node].stats.unbalanced++;
         l->carry.unbalanced++;
     }
@@ -550,7 +610,7 @@ void fold_words(struct fold *f, unsigned lane, const uint64_t *words, size_t cou
             unsigned child = f->nodes[parent].last_child;
             /* last_child 0 is the root of lane 0, whose site 0 no word has. */
             if (__builtin_expect(f->nodes[child].site != site, 0))
-                child = find_child(f, parent, site);
+                child = find_path(f, l, depth, root, site);
             l->frames[depth] = (struct lane_frame){ now, (uint16_t)child,
                                                     (uint16_t)site, 0 };
             depth++;
@@ -560,10 +620,10 @@ void fold_words(struct fold *f, unsigned lane, const uint64_t *words, size_t cou
             c->too_deep--;
             continue;
         }
-        if (__builtin_expect(depth == 0 || l->frames[depth - 1].site != site ||
-                                 l->frames[depth - 1].node == NODE_OTHER,
-                             0)) {
-            depth = end_mismatch(f, l, depth, site, previous, now);
+        /* The site of a path's node is that of its zones; beyond the limit it is none. */
+        if (__builtin_expect(
+                depth == 0 || f->nodes[l->frames[depth - 1].node].site != site, 0)) {
+            depth = end_mismatch(f, l, depth, site, now);
             continue;
         }
         depth--;

@@ -42,6 +42,9 @@ struct fold_lane {
 enum { FOLD_HASH = 4 * MAX_NODES, FOLD_VALUE_HASH = 4 * MAX_VALUES };
 
 struct fold {
+    /* The phase of a site, for paths beyond the limit; NULL: none has any. */
+    unsigned (*phase_of)(const void *arg, unsigned site);
+    const void *phase_arg;
     uint32_t node_count; /* numbers below are in use or reserved */
     uint32_t lane_count; /* numbers from here on are not in use */
     uint32_t chunk_count, value_count;
@@ -86,6 +89,22 @@ bool fold_insert_lane(struct fold *fold, unsigned number,
 static inline unsigned lane_frames(const struct lane_carry *carry)
 {
     return carry->depth > carry->left_open ? carry->depth : (unsigned)carry->left_open;
+}
+/* "(other paths)" of one phase is a child of NODE_OTHER. In memory its site has a bit that
+ * no site has. */
+enum { BEYOND_SITE = 0x8000, BEYOND_PHASES = 32 };
+static inline bool fold_is_beyond(const struct fold *fold, unsigned node)
+{
+    return fold->nodes[node].site & BEYOND_SITE;
+}
+/* Where the time of an open zone is counted too: the frame around it that has a path, or
+ * is beyond; −1: none. */
+static inline int fold_holder(const struct fold_lane *lane, unsigned depth)
+{
+    int at = (int)depth - 1;
+    while (at >= 0 && lane->frames[at].node == NODE_OTHER)
+        at--;
+    return at;
 }
 /* Forgets what is dirty (after publishing). */
 void fold_clean(struct fold *fold);

@@ -105,6 +105,13 @@ static int build_queue(struct folder *fo)
     return 0;
 }
 
+/* A site is in the file before its first word. */
+static unsigned phase_of_site(const void *file, unsigned site)
+{
+    const struct site_entry *e = tracefile_site((struct tracefile *)file, site);
+    return e ? e->phase : 0;
+}
+
 static int load_cache(struct folder *fo)
 {
     struct trace_live *live = tracefile_live(fo->file);
@@ -117,6 +124,8 @@ static int load_cache(struct folder *fo)
     int rc = fold_new(&fo->fold);
     if (rc < 0)
         return rc;
+    fo->fold->phase_of = phase_of_site;
+    fo->fold->phase_arg = fo->file;
     cells_repair(fo->file);
     const struct blockview view = { mapped_block, fo->file };
     (void)cells_load(fo->fold, tracefile_head(fo->file), &view, commit);

@@ -66,11 +66,13 @@ enum {
     FIRST_SITE = 16, /* 0 none; 8–15 reserved for ours, whose tags are no word_tag */
     SITE_OTHER = 9,  /* "(other names)" */
     MAX_NODES = 4096,
-    ROOT_NODES = 32,  /* node i < 31 is the root of lane i; 31 of all others */
-    NODE_STEP = 32,   /* durations between steps */
-    NODE_OTHER = 33,  /* "(other paths)": beyond MAX_NODES */
-    NODE_SPANS = 34,  /* root of spans, by site */
-    NODE_LOSSES = 35, /* count: durations without a bucket; total: values dropped */
+    BEYOND_NODES = 64, /* of these, kept for the children of NODE_OTHER */
+    ROOT_NODES = 32,   /* node i < 31 is the root of lane i; 31 of all others */
+    NODE_STEP = 32,    /* durations between steps */
+    NODE_OTHER = 33,   /* "(other paths)": beyond MAX_NODES. A child: those of one
+                       * thread and phase, its site is root << 5 | phase */
+    NODE_SPANS = 34,   /* root of spans, by site */
+    NODE_LOSSES = 35,  /* count: durations without a bucket; total: values dropped */
     FIRST_NODE = 40,
     MAX_CHUNKS = 16384,
     MAX_VALUES = 2048,
@@ -278,7 +280,8 @@ struct node_stats {
     uint64_t square_lo, square_hi;    /* sum of squares, 128 bits: exact */
     uint64_t first_ticks, last_ticks; /* begin of the first, end of the last */
     uint64_t truncated, unbalanced;   /* of count: cut by death, closed late */
-    uint64_t suspended;               /* spans: ticks not active; begun − ended … */
+    uint64_t suspended;               /* spans: ticks not active; zones: counted for a
+                                       * child of NODE_OTHER instead */
     uint64_t begun;                   /* spans begun */
     uint64_t op_count, op_cpu_ns;     /* operations */
     uint32_t mem_before_kb, mem_after_kb, mem_peak_kb, pad;

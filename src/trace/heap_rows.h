@@ -37,7 +37,7 @@ enum {
     HEAP_UNTOLD_PART = 1024, /* … or this part of what is live, if that is more */
     HEAP_MEAN_FIRST = 8 << 10,
     HEAP_MEAN_LAST = 512 << 10,
-    HEAP_MEAN_MOST = 2 << 20,
+    HEAP_MEAN_MOST = 16 << 20,
     HEAP_MEAN_SAMPLES = 512, /* then the mean doubles */
 };
 

@@ -321,6 +321,22 @@ static void end_open_zones(struct image *im)
             fold_truncate_lane(im->fold, i);
 }
 
+static unsigned phase_of_site(const void *image, unsigned site)
+{
+    const struct image *im = image;
+    return site < im->site_count ? im->sites[site].phase : 0;
+}
+
+static int new_fold(struct image *im)
+{
+    const int rc = fold_new(&im->fold);
+    if (rc == 0) {
+        im->fold->phase_of = phase_of_site;
+        im->fold->phase_arg = im;
+    }
+    return rc;
+}
+
 static int load_raw(struct image *im)
 {
     struct block_cache cache = { 0 };
@@ -331,7 +347,7 @@ static int load_raw(struct image *im)
     if (rc == 0 && im->head.block_size != BLOCK_SIZE)
         rc = SONDE_E_FORMAT;
     if (rc == 0)
-        rc = fold_new(&im->fold);
+        rc = new_fold(im);
     if (rc == 0) {
         const struct blockview view = { cached_block, &cache };
         im->damaged_cells = cells_load(im->fold, &im->head, &view, im->live.commit);
@@ -459,7 +475,7 @@ static int load_section(struct image *im, uint64_t at, const struct pack_section
 static int load_packed(struct image *im)
 {
     struct pack_head head;
-    int rc = fold_new(&im->fold);
+    int rc = new_fold(im);
     if (rc < 0)
         return rc;
     if (!source_read(&im->source, 0, &head, sizeof head))

@@ -145,9 +145,10 @@ enum loader_sum {
     LOADER_IDLE,
     LOADER_TRANSFORM,
     /* Of the process, in whose row `loader` says LOADER_OF_WORKER: numbers */
-    LOADER_ROWS,   /* rows of a batch, as the model that is trained sees it */
-    LOADER_CELLS,  /* places in padded batches … */
-    LOADER_FILLED, /* … that are no padding */
+    LOADER_ROWS,         /* rows of a batch, as the model that is trained sees it */
+    LOADER_CELLS,        /* places in padded batches … */
+    LOADER_FILLED,       /* … that are no padding */
+    LOADER_SAMPLE_BYTES, /* number; of those samples that were weighed */
     LOADER_SUM_END
 };
 
@@ -178,6 +179,10 @@ struct loader_batch_row {
     uint64_t bytes;
     uint32_t samples, in_flight, queued;
     uint32_t flags; /* 1 ready, 2 early */
+    /* Of its process from this batch to its next fetch, bytes; 0 unknown. */
+    uint64_t high;          /* most that was live on the heap */
+    uint64_t card_high;     /* most that torch's allocator gave, if never more before */
+    uint64_t card_reserved; /* … and most that it had from the driver */
 };
 
 struct loader_made_row {

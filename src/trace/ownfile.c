@@ -76,6 +76,13 @@ static int is_it(int fd, const struct ownfile_id *id)
            st.st_ino == id->ino;
 }
 
+void ownfile_close(int *fd, const struct ownfile_id *id)
+{
+    if (is_it(*fd, id))
+        (void)close(*fd);
+    *fd = -1;
+}
+
 int ownfile_check(int *fd, const struct ownfile_id *id, const char *path)
 {
     if (is_it(*fd, id))

@@ -20,6 +20,9 @@ int ownfile_create(const char *dir, const char *prefix, uint64_t start_ns,
 /* Makes *fd refer to the file again when it no longer does. −ESTALE: the path is
  * another file now. */
 int ownfile_check(int *fd, const struct ownfile_id *id, const char *path);
+/* Closes *fd if it is the file's still, and forgets it. A number that somebody closed may
+ * belong to the program by now. */
+void ownfile_close(int *fd, const struct ownfile_id *id);
 /* Gives back a descriptor that could not be put above those that programs like: one
  * with so tight a limit needs it itself. ownfile_check() opens it again. */
 void ownfile_park(int *fd);

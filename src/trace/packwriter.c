@@ -267,11 +267,18 @@ static uint32_t put_string(struct packwriter *w, const char *text)
 {
     if (!text || !text[0])
         return 0;
-    const size_t len = strnlen(text, MAX_NAME - 1);
+    static const char ellipsis[] = "\xE2\x80\xA6";
+    size_t len = strnlen(text, MAX_NAME);
+    const bool cut = len == MAX_NAME;
     const size_t at = w->strings.len;
     if (at + len + 1 > UINT32_MAX / 2)
         return 0;
+    if (cut)
+        for (len = MAX_NAME - sizeof ellipsis; ((uint8_t)text[len] & 0xC0) == 0x80;)
+            len--;
     buf_append(&w->strings, text, len);
+    if (cut)
+        buf_puts(&w->strings, ellipsis);
     buf_putc(&w->strings, '\0');
     return (uint32_t)at;
 }

@@ -24,6 +24,7 @@ struct trace {
     struct trace_node nodes[MAX_NODES];
     bool node_used[MAX_NODES];
     struct trace_site *sites;
+    struct trace_site beyond[BEYOND_PHASES]; /* by phase */
     struct trace_lane *lanes;
     struct trace_frame *frames;
     size_t lane_count;
@@ -87,6 +88,18 @@ static double node_std(const struct node_stats *s)
     return variance > 0 ? sqrt((double)variance) : 0;
 }
 
+static bool is_span(const struct fold_node *n)
+{
+    return n->parent == NODE_SPANS;
+}
+
+/* "(other paths)" of one phase stands with the outermost zones of its thread. */
+static void place_beyond(struct trace_node *out)
+{
+    out->parent = out->site >> 5 & (ROOT_NODES - 1);
+    out->site = TRACE_BEYOND + out->site % BEYOND_PHASES;
+}
+
 static void fill_node(struct trace *t, unsigned i)
 {
     const struct fold_node *n = &t->image.fold->nodes[i];
@@ -99,7 +112,8 @@ static void fill_node(struct trace *t, unsigned i)
         .total_ns = to_ns(t, s->total),
         .truncated = s->truncated,
         .unbalanced = s->unbalanced,
-        .suspended_ns = to_ns(t, s->suspended),
+        .suspended_ns = is_span(n) ? to_ns(t, s->suspended) : 0,
+        .elsewhere_ns = is_span(n) ? 0 : to_ns(t, s->suspended),
         .spans_open = s->begun > s->count ? s->begun - s->count : 0,
         .op_count = s->op_count,
         .op_cpu_ns = (double)s->op_cpu_ns,
@@ -108,6 +122,8 @@ static void fill_node(struct trace *t, unsigned i)
         .mem_peak_mb = s->op_count ? mem_mb(s->mem_peak_kb) : NAN,
     };
     t->node_used[i] = n->used;
+    if (n->site & BEYOND_SITE)
+        place_beyond(out);
     if (s->count == 0)
         return;
     out->mean_ns = out->total_ns / (double)s->count;
@@ -116,6 +132,20 @@ static void fill_node(struct trace *t, unsigned i)
     out->max_ns = to_ns(t, s->max);
     out->first_ns = to_time(t, s->first_ticks);
     out->last_ns = to_time(t, s->last_ticks);
+}
+
+/* As if the zone ended now (fold.c). */
+static void add_open(struct trace *t, const struct fold_lane *l, unsigned depth,
+                     double ns)
+{
+    const unsigned node = l->frames[depth].node;
+    const bool beyond = fold_is_beyond(t->image.fold, node);
+    const int holder = beyond ? fold_holder(l, depth) : -1;
+    if (holder >= 0 && l->frames[holder].node == node)
+        return;
+    t->nodes[node].total_ns += ns;
+    if (holder >= 0)
+        t->nodes[l->frames[holder].node].elsewhere_ns += ns;
 }
 
 /* Zones still open in a living process: their time so far belongs to their path, or
@@ -130,9 +160,16 @@ static void add_open_time(struct trace *t)
             uint64_t begin = l->frames[d].begin_ticks;
             n->open++;
             if (l->carry.last_ticks > begin && l->frames[d].node != NODE_OTHER)
-                n->total_ns += to_ns(t, l->carry.last_ticks - begin);
+                add_open(t, l, d, to_ns(t, l->carry.last_ticks - begin));
         }
     }
+}
+
+static unsigned root_of(const struct trace *t, unsigned node)
+{
+    while (t->nodes[node].parent < node)
+        node = t->nodes[node].parent;
+    return node;
 }
 
 static void fill_nodes(struct trace *t)
@@ -142,7 +179,7 @@ static void fill_nodes(struct trace *t)
         fill_node(t, i);
     add_open_time(t);
     for (unsigned i = 0; i < count; i++)
-        t->nodes[i].self_ns = t->nodes[i].total_ns;
+        t->nodes[i].self_ns = t->nodes[i].total_ns - t->nodes[i].elsewhere_ns;
     /* A parent has a smaller number (checked on loading): one pass does depths. */
     for (unsigned i = FIRST_NODE; i < count; i++) {
         if (!t->node_used[i] || t->nodes[i].parent == TRACE_NO_NODE)
@@ -151,6 +188,9 @@ static void fill_nodes(struct trace *t)
         t->nodes[i].depth = parent->depth + 1;
         parent->self_ns -= t->nodes[i].total_ns;
     }
+    for (unsigned i = FIRST_NODE; i < count; i++)
+        if (t->nodes[i].elsewhere_ns > 0)
+            t->nodes[root_of(t, i)].self_ns += t->nodes[i].elsewhere_ns;
     for (unsigned i = 0; i < ROOT_NODES; i++) { /* roots have no time of their own */
         t->nodes[i].total_ns = -t->nodes[i].self_ns;
         t->nodes[i].self_ns = 0;
@@ -160,12 +200,29 @@ static void fill_nodes(struct trace *t)
 
 /* ---- Names, lanes, values --------------------------------------------------------- */
 
+/* A writer ends what it had to cut with an ellipsis, at most three bytes before the limit:
+ * characters stay whole. */
+static bool is_cut(const char *text)
+{
+    static const char ellipsis[] = "\xE2\x80\xA6";
+    const size_t len = strlen(text), end = sizeof ellipsis - 1;
+    return len + 1 + 3 >= MAX_NAME && strcmp(text + len - end, ellipsis) == 0;
+}
+
+static uint64_t count_cut(const struct trace_site *s)
+{
+    return (uint64_t)is_cut(s->name) + is_cut(s->file) + is_cut(s->component) +
+           is_cut(s->category) + is_cut(s->tags);
+}
+
 static int fill_sites(struct trace *t)
 {
     const struct image *im = &t->image;
     t->sites = calloc((size_t)im->site_count + 1, sizeof *t->sites);
     if (!t->sites)
         return -ENOMEM;
+    for (int p = 0; p < BEYOND_PHASES; p++)
+        t->beyond[p] = (struct trace_site){ "(other paths)", "", "", "", "", 0, p, 0 };
     for (uint32_t i = 0; i < im->site_count; i++) {
         const struct site_entry *e = &im->sites[i];
         t->sites[i] = (struct trace_site){ text(im, e->name),
@@ -176,6 +233,7 @@ static int fill_sites(struct trace *t)
                                            e->line,
                                            e->phase,
                                            e->flags };
+        t->info.texts_cut += count_cut(&t->sites[i]);
     }
     return 0;
 }
@@ -292,6 +350,9 @@ static void fill_info(struct trace *t)
     info->filtered = live->filtered;
     info->names_lost = live->names_lost;
     info->paths_lost = im->fold->nodes[NODE_OTHER].stats.count;
+    for (unsigned i = FIRST_NODE; i < im->fold->node_count; i++)
+        if (fold_is_beyond(im->fold, i))
+            info->paths_lost += im->fold->nodes[i].stats.count;
     info->steps = live->steps;
     info->self_folds = live->self_folds;
     info->waits = live->waits;
@@ -438,6 +499,8 @@ const struct trace_node *trace_node(const struct trace *t, unsigned node)
 const struct trace_site *trace_site(const struct trace *t, unsigned site)
 {
     static const struct trace_site unknown = { "?", "", "", "", "", 0, 0, 0 };
+    if (site > TRACE_BEYOND && site < TRACE_BEYOND + BEYOND_PHASES)
+        return &t->beyond[site - TRACE_BEYOND];
     if (site == 0 || site >= t->image.site_count || !t->sites[site].name[0])
         return &unknown;
     return &t->sites[site];

@@ -28,10 +28,12 @@ struct trace_site {
     unsigned flags; /* enum site_flag */
 };
 
-enum { TRACE_NO_NODE = 0xffff };
+/* Sites from TRACE_BEYOND + 1 on are "(other paths)" of the phase with that number. */
+enum { TRACE_NO_NODE = 0xffff, TRACE_BEYOND = 0x10000 };
 
 /* One call path. Node 0 … ROOT_NODES−1 are the roots of lanes (no site); NODE_STEP
- * holds step times, NODE_OTHER the paths beyond the limit, children of NODE_SPANS
+ * holds step times, NODE_OTHER the paths beyond the limit that are no phase of their own
+ * (their time is self time further out), children of NODE_SPANS
  * are spans. Follow `parent`: numbers say nothing about depth. */
 struct trace_node {
     unsigned parent; /* TRACE_NO_NODE for roots */
@@ -44,6 +46,7 @@ struct trace_node {
     uint64_t unbalanced;       /* of count: closed by the end of an outer zone */
     uint64_t open;             /* still open now (live process): not in count */
     double suspended_ns;       /* spans */
+    double elsewhere_ns;       /* zones: of the total, in "(other paths)" of a phase */
     uint64_t spans_open;       /* spans begun, never ended */
     uint64_t op_count;         /* of count: operations, with the fields below */
     double op_cpu_ns;
@@ -85,6 +88,7 @@ struct trace_info {
     int64_t start_ns, last_ns;          /* file created; last event */
     double ns_per_tick, clock_error_ns; /* clock_error: bound on cross-process order */
     uint64_t events, lost, filtered, holes, names_lost, paths_lost;
+    uint64_t texts_cut; /* names, tags … longer than MAX_NAME: they end with "…" */
     unsigned lost_reason; /* enum lost_reason bits */
     uint64_t steps, self_folds, waits;
     double wait_ns;

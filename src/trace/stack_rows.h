@@ -11,6 +11,15 @@
  *     tasks    processes and names of threads
  *     counts   how often a node was the innermost, by task
  *
+ * With `sonde run --merge-stacks` the same samples are counted a second time, as stacks of
+ * Python functions and the native ones they called, in tables that other runs do not have:
+ *
+ *     codes          struct stack_code_row: Python functions
+ *     merged_nodes   as nodes, merged_counts as counts
+ *     merge          one row: how many could be merged
+ *
+ * Frames of Python are rows of `frames`, too (STACK_FRAME_PYTHON).
+ *
  * Only CPU time is sampled: a thread that waits is not seen. The sum of all counts times
  * the period is the CPU time seen; samples whose stack had no room any more count for
  * node STACK_OTHER of their task, those that the kernel had no room for in info.lost.
@@ -31,13 +40,25 @@ enum {
     STACKS_NODES,
     STACKS_TASKS,
     STACKS_COUNTS,
+    STACKS_CODES, /* these with --merge-stacks alone */
+    STACKS_MERGED_NODES,
+    STACKS_MERGED_COUNTS,
+    STACKS_MERGE,
     STACKS_MAX_MODULES = 8192,
     STACKS_MAX_FRAMES = 131072,
     STACKS_MAX_NODES = 262144,
     STACKS_MAX_TASKS = 4096,
     STACKS_MAX_COUNTS = 262144,
-    STACK_DEPTH = 128, /* frames of one stack; the outermost are left out */
+    STACKS_MAX_CODES = 65536,
+    STACK_DEPTH = 128,        /* frames of one stack; the outermost are left out */
+    STACK_MERGED_DEPTH = 256, /* of one of merged_nodes */
 };
+
+#define STACK_CODES_TABLE         "codes"
+#define STACK_MERGED_NODES_TABLE  "merged_nodes"
+#define STACK_MERGED_COUNTS_TABLE "merged_counts"
+#define STACK_MERGE_TABLE         "merge"
+#define STACK_PYTHON_MODULE       "[python]" /* path of the module of Python's frames */
 
 enum stack_method {
     STACKS_NONE,
@@ -83,6 +104,10 @@ struct stack_frame_row {
 enum stack_frame_flag {
     /* A caller: the offset is that of the last byte of its call instruction. */
     STACK_FRAME_CALLER = 1,
+    /* A Python function: key is its row of codes << 32, its line, and 1 more. */
+    STACK_FRAME_PYTHON = 2,
+    /* Native code of the interpreter itself. */
+    STACK_FRAME_INTERPRETER = 4,
 };
 
 enum { STACK_OTHER = 0 }; /* nodes[0]: "(other stacks)" */
@@ -106,5 +131,31 @@ struct stack_count_row {
     uint32_t node, task;
     uint64_t samples;
 };
+
+struct stack_code_row {
+    uint64_t key; /* 1 */
+    uint32_t name, file;
+    uint32_t first_line, pad;
+};
+_Static_assert(sizeof(struct stack_code_row) == 24, "on-disk layout");
+
+/* Samples, as info.samples counts them: whole + partly + unmerged + native are all. */
+struct stack_merge_row {
+    uint64_t key;      /* 1 */
+    uint64_t whole;    /* every Python frame is known */
+    uint64_t partly;   /* the callers are known; what the innermost ran is not */
+    uint64_t unmerged; /* of a thread in Python, and none of it is known */
+    uint64_t native;   /* no Python in the stack */
+    uint64_t delay_ns; /* from the sample to the look at the frames, all together … */
+    uint64_t delay_max_ns;
+    uint64_t looks;   /* … so many */
+    uint64_t moved;   /* of `whole`: the line had moved on, and is the sample's */
+    uint64_t look_ns; /* CPU time of all this */
+    uint32_t why;     /* text: why nothing was merged */
+    uint32_t unknown; /* samples in Pythons of a version that is not known */
+    uint64_t resumed; /* of a native stack that was cut, Python's loops were found */
+    uint64_t exact;   /* of `whole`: the thread was still in the same calls then */
+};
+_Static_assert(sizeof(struct stack_merge_row) == 104, "on-disk layout");
 
 #endif

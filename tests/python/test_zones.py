@@ -273,6 +273,21 @@ def test_end_by_name_ends_the_innermost_begun_zone_of_that_name(run):
     assert times["backward"] < times["optimizer"]
 
 
+def test_tags_that_are_cut_are_told(run):
+    answer = run(
+        """
+        import sonde
+        many = {f"tag_number_{i:03}": f"value_{i:03}" for i in range(100)}
+        with sonde.zone("few", **dict(list(many.items())[:40])): pass
+        with sonde.zone("many", **many): pass
+        """
+    )
+    assert len(answer.one("few")["tags"]) == 40
+    assert 40 < len(answer.one("many")["tags"]) < 100
+    assert answer["summary"]["texts_cut"] == 1
+    assert any("tags of zones" in note and "were cut" in note for note in answer["notes"])
+
+
 def test_commas_in_tags_stay_in_them(run):
     answer = run(
         """

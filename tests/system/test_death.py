@@ -10,11 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from cgroups import MEMORY, in_group
 from pythons import interpreters
 from sonde_test import BUILD, SONDE, environment, program, report, run, sonde
-
-MEMORY = Path("/sys/fs/cgroup/memory")  # v1
-UNIFIED = Path("/sys/fs/cgroup")  # v2
 
 
 def run_json(directory):
@@ -37,33 +35,6 @@ def text_report(directory):
 
 
 # ---- Memory ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def group():
-    """A control group for a test, with a way to give it a limit."""
-    v1 = (MEMORY / "memory.limit_in_bytes").exists()
-    parent = MEMORY if v1 else UNIFIED
-    path = parent / f"sonde-test-{os.getpid()}"
-    try:
-        path.mkdir()
-    except OSError as error:
-        pytest.skip(f"no control group can be made here: {error}")
-    limit = path / ("memory.limit_in_bytes" if v1 else "memory.max")
-    if not limit.exists():
-        path.rmdir()
-        pytest.skip("the memory controller is not handed down to us")
-    yield path, limit
-    for _ in range(100):
-        try:
-            path.rmdir()
-            return
-        except OSError:
-            time.sleep(0.05)
-
-
-def in_group(path):
-    return lambda: (path / "cgroup.procs").write_text("0")
 
 
 def assert_killed_for_memory(answer, limit_mb, zone):

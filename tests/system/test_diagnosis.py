@@ -231,6 +231,26 @@ def test_advice_that_was_followed_is_entered_in_the_ledger(tmp_path):
     assert len((tmp_path / "store" / "ledger.jsonl").read_text().splitlines()) == 1
 
 
+@needs_torch
+def test_a_run_elsewhere_is_one_to_compare_with(tmp_path):
+    script = tmp_path / "train.py"
+    text = (SOURCE / "workloads" / "sick" / "remote_samples.py").read_text()
+    script.write_text(text.replace("Remote(800)", "Remote(320)"))
+    env = environment(SONDE_DIR=tmp_path / "store")
+    (tmp_path / "store").mkdir()
+    sonde("run", "-q", "-o", "mine", "--", PYTHON, script, env=env, cwd=tmp_path)
+    assert (tmp_path / "store" / "elsewhere").read_text() == f"{tmp_path / 'mine'}\n"
+    after = sonde("run", "-o", "next", "--", PYTHON, script, "--workers", "8", env=env, cwd=tmp_path)
+    assert "SINCE" in after.stderr
+    (line,) = (tmp_path / "store" / "ledger.jsonl").read_text().splitlines()
+    assert json.loads(line)["kind"] == "data_loading_bound"
+    # They are in no list, and without a store none is made.
+    assert "train.py" not in sonde("list", env=env, cwd=tmp_path).stdout
+    plain = environment(SONDE_DIR=tmp_path / "none")
+    sonde("run", "-q", "-o", "third", "--", "true", env=plain, cwd=tmp_path)
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_program_without_steps_gets_no_finding_above_low(tmp_path):
     code = "import hashlib\nfor i in range(300000): hashlib.sha256(b'x' * 1000).digest()\n"
     script = tmp_path / "hash.py"

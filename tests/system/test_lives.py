@@ -217,3 +217,6 @@ def test_a_long_name_is_cut_and_stays_one_name(tmp_path, size):
     (found,) = [o for o in answer["operations"] if o["name"].startswith("xxx")]
     assert found["count"] == 2
     assert len(found["name"].encode()) <= 1024
+    cut = found["name"].endswith("…")
+    assert cut == (size > 1020) and answer["summary"]["texts_cut"] == cut
+    assert any("were cut" in note for note in answer["notes"]) == cut

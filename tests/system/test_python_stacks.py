@@ -45,7 +45,9 @@ def test_time_goes_to_the_lines_that_took_it(tmp_path, minor):
     answer = done.report()
     python = answer["python"]
     assert python["version"] == f"3.{minor}"
-    assert python["invalid"] <= max(2, python["samples"] * 0.01)
+    # One in a hundred, and what chance may add to it in so few.
+    allowed = python["samples"] * 0.01
+    assert python["invalid"] <= allowed + 3 * allowed**0.5
     # The CPU clock is the kernel's, of which the first look misses the interpreter's start and
     # the last one the end; which line it belongs to is sampled: 240 looks at the least.
     total = python["cpu_s"]

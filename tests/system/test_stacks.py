@@ -332,6 +332,27 @@ def test_a_run_that_is_no_longer_young_is_sampled_in_spells(tmp_path):
     assert crc == pytest.approx(0.5, abs=0.17)
 
 
+def test_work_that_begins_late_is_sampled_from_its_first_step(tmp_path):
+    """Ten seconds may go into imports. Whatever the sampler is doing by then, resting or in a
+    spell, it looks closely from the first step on, and once."""
+    after = [10.3 + 0.5 * i for i in range(8)]
+    started = [
+        subprocess.Popen(
+            [SONDE, "run", "-q", "-o", tmp_path / f"r{i}", "--"]
+            + [program("late_steps"), str(sleep_s), "1.5"],
+            env=environment(SONDE_DIR=tmp_path / f"store{i}"),
+        )
+        for i, sleep_s in enumerate(after)
+    ]
+    assert [p.wait(timeout=120) for p in started] == [0] * len(after)
+    for i in range(len(after)):
+        sampling = report(tmp_path / f"r{i}")["sampling"]
+        if sampling["unavailable"]:
+            pytest.skip(sampling["unavailable"])
+        # The step has to be noticed first; in spells there would be some 19.
+        assert 75 <= sampling["taken"] <= 175
+
+
 def perf_events(pid):
     """Descriptors of the kernel's events that a process has open."""
     found = 0

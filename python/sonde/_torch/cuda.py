@@ -59,6 +59,18 @@ def switch_events() -> None:
         _sonde.device_stop()
 
 
+def _card_stats(torch: Any) -> Any:
+    """A function: bytes at the peak of torch's allocator, and of what it reserved. It takes a
+    lock of the allocator and calls nothing of CUDA."""
+    device, stats = torch._C._cuda_getDevice, torch._C._cuda_memoryStats
+
+    def look() -> tuple[int, int]:
+        now = stats(device())
+        return now["allocated_bytes"]["all"]["peak"], now["reserved_bytes"]["all"]["peak"]
+
+    return look
+
+
 def cuda_came(stream: Any) -> None:
     """torch has initialised CUDA."""
     global _stream
@@ -73,7 +85,13 @@ def _events(torch: Any) -> None:
     os.register_at_fork(after_in_child=_sonde.device_stop)
 
 
+def _memory(torch: Any) -> None:
+    """Peaks of batches (highs.c), from when CUDA is in use."""
+    torch.cuda._lazy_call(lambda: _sonde.watch_card(_card_stats(torch)))
+    os.register_at_fork(after_in_child=lambda: _sonde.watch_card(None))
+
+
 def install(torch: Any) -> None:
     if has_cards(torch):
-        for part in (_tensors, _waits, _events):
+        for part in (_tensors, _waits, _events, _memory):
             _layer.guarded(f"torch: cuda {part.__name__}", part, torch)

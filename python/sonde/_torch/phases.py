@@ -37,6 +37,21 @@ def _describe(cls: type) -> tuple[Any, Any, Any]:
     )
 
 
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python")
+
+
+def _describe_call(cls: type, frame: Any) -> Any:
+    """The zone of a module that evaluates: at the innermost line that is no library's, or the
+    one that calls."""
+    at = frame
+    while at is not None and any(part in at.f_code.co_filename for part in _LIBRARIES):
+        at = at.f_back
+    if at is None:
+        at = frame
+    name = cls.__qualname__.replace("<locals>.", "")
+    return zone(name, "evaluation", _file=at.f_code.co_filename, _line=at.f_lineno)
+
+
 def _watch_tree(cls: type, seen: set[int]) -> None:
     if id(cls) not in seen:
         seen.add(id(cls))
@@ -55,7 +70,9 @@ def _watch_new_classes(module: type) -> None:
 
 def _modules(torch: Any) -> None:
     module = torch.nn.Module
-    _sonde.module_zones(_describe, models.first_call, torch._C.is_grad_enabled, module)
+    _sonde.module_zones(
+        _describe, _describe_call, models.first_call, torch._C.is_grad_enabled, module
+    )
     _watch_tree(module, set())
     _watch_new_classes(module)
 

@@ -105,6 +105,7 @@ struct heap {
     uint32_t events; /* every one is recorded: 1; with its site: 2 */
     struct tables tables;
     struct heap_process_row *process;
+    uint64_t high; /* most live bytes since sonde_heap_high_() was asked; atomic */
     struct heap_ring ring;
     bool counts_ticks; /* the tick counter is fit for use */
     uint32_t hurry;    /* doublings of the mean beyond HEAP_MEAN_LAST */

@@ -478,6 +478,16 @@ static void raise_peak(struct heap_process_row *p, uint64_t to)
         }
 }
 
+/* Like the peak, but somebody takes it back down: see sonde_heap_high_(). */
+static void raise_high(uint64_t to)
+{
+    uint64_t high = __atomic_load_n(&heap->high, __ATOMIC_RELAXED);
+    while (to > high &&
+           !__atomic_compare_exchange_n(&heap->high, &high, to, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+        ;
+}
+
 void heap_tell(struct heap_cell *c)
 {
     struct heap_counter_row *row = c->row;
@@ -486,10 +496,29 @@ void heap_tell(struct heap_cell *c)
                                               __ATOMIC_RELAXED);
     row->high = 0;
     row->untold -= more; /* a handler may have allocated meanwhile */
-    if (before + high > 0)
+    if (before + high > 0) {
         raise_peak(heap->process, (uint64_t)(before + high));
+        raise_high((uint64_t)(before + high));
+    }
     const int64_t part = (before + more) / HEAP_UNTOLD_PART;
     c->enough = part > HEAP_UNTOLD ? part : HEAP_UNTOLD;
+}
+
+/* Found by the Python layer: the most live bytes since it last asked, as near as the peak
+ * is; 0: not known. So every batch has a peak of its own. */
+EXPORTED uint64_t sonde_heap_high_(void);
+
+uint64_t sonde_heap_high_(void)
+{
+    struct heap_cell *c = heap_join();
+    if (!c || heap->process->flags & (HEAP_NO_USABLE | HEAP_COUNTS_ONLY))
+        return 0;
+    if (!heap_is_shared(c) && c->row)
+        heap_tell(c);
+    const int64_t live = __atomic_load_n(&heap->process->live, __ATOMIC_RELAXED);
+    const uint64_t now = live > 0 ? (uint64_t)live : 0;
+    const uint64_t high = __atomic_exchange_n(&heap->high, now, __ATOMIC_RELAXED);
+    return high > now ? high : now;
 }
 
 /* How long blocks that were never freed had lived. */

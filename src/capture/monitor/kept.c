@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int kept_open(const char *root, const char *format, ...)
@@ -21,19 +23,48 @@ int kept_open(const char *root, const char *format, ...)
     if (m < 0 || (size_t)m >= sizeof path - (size_t)n)
         return -ENAMETOOLONG;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    return fd < 0 ? -errno : fd;
+    return fd < 0 ? -errno : kept_own(fd);
+}
+
+/* ---- Whose descriptor it is ------------------------------------------------------ */
+
+enum { NUMBERS = 16384 };
+
+/* By descriptor: which file it was when we opened it; 0 none. One word, so that threads
+ * need no lock: two files with one word are as good as none. */
+static uint64_t opened[NUMBERS];
+
+static uint64_t word_of(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return 0;
+    return ((uint64_t)st.st_ino * 0x9E3779B97F4A7C15ULL ^ (uint64_t)st.st_dev) | 1;
+}
+
+int kept_own(int fd)
+{
+    if (fd >= 0 && fd < NUMBERS)
+        __atomic_store_n(&opened[fd], word_of(fd), __ATOMIC_RELAXED);
+    return fd;
+}
+
+bool kept_is_own(int fd)
+{
+    return fd >= 0 && (fd >= NUMBERS ||
+                       __atomic_load_n(&opened[fd], __ATOMIC_RELAXED) == word_of(fd));
 }
 
 void kept_close(int *fd)
 {
-    if (*fd >= 0)
+    if (kept_is_own(*fd))
         (void)close(*fd);
     *fd = -1;
 }
 
 bool kept_read(int fd, char *buffer, size_t size, struct scan *ret_text)
 {
-    if (fd < 0)
+    if (!kept_is_own(fd))
         return false;
     ssize_t n;
     do

@@ -50,7 +50,7 @@ struct mem_slot {
     /* Sonde's mappings in it. A page only one process has mapped counts as private, be
      * the mapping shared or not. */
     double own_mb, own_private_mb, own_pss_mb;
-    double swap_mb, peak_mb, peak_private_mb;
+    double swap_mb, file_mb, peak_mb, peak_private_mb;
     double old_peak_mb; /* high-water mark of its life before the run */
 };
 
@@ -74,7 +74,7 @@ static void slot_open(void *owner, void *at)
     s->rollup_fd = kept_open(m->proc, "%u/smaps_rollup", pid);
     s->maps_fd = m->run_dir ? kept_open(m->proc, "%u/maps", pid) : -1;
     s->pagemap_fd = m->run_dir ? kept_open(m->proc, "%u/pagemap", pid) : -1;
-    s->swap_mb = -1;
+    s->swap_mb = s->file_mb = -1;
 }
 
 static void slot_close(void *owner, void *at)
@@ -219,6 +219,8 @@ static void read_status(struct mem *m, struct mem_slot *slot,
     do {
         if (line_mb(&s, "VmHWM:", &mb)) {
             see_high_water(slot, round, mb);
+        } else if (line_mb(&s, "RssFile:", &mb)) {
+            slot->file_mb = mb;
         } else if (line_mb(&s, "VmSwap:", &mb)) {
             slot->swap_mb = mb;
             break;
@@ -282,6 +284,9 @@ static void sample_process(struct mem *m, size_t i, const struct monitor_round *
     if (rss > slot->peak_mb)
         slot->peak_mb = rss;
     sink->total(sink, i, TOTAL_PEAK_RSS_MB, slot->peak_mb);
+    if (slot->file_mb >= 0)
+        sink->set_process(sink, i, "rss_file", "MiB",
+                          at_least_0(slot->file_mb - slot->own_mb));
     sample_shares(m, slot, i, round, sink, &statm, sums);
     sums->rss += rss;
     sums->own += slot->own_mb;

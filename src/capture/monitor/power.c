@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "capture/monitor/kept.h"
 #include "capture/monitor/power_monitors.h"
 
 enum { ZONES_MAX = 64, METERS_MAX = 4, PATH_LEN = 4096 };
@@ -55,7 +56,7 @@ struct power {
 static bool read_number(int fd, uint64_t *ret_value)
 {
     char text[32], *end;
-    const ssize_t len = pread(fd, text, sizeof text - 1, 0);
+    const ssize_t len = kept_is_own(fd) ? pread(fd, text, sizeof text - 1, 0) : -1;
     if (len <= 0 || text[0] < '0' || text[0] > '9')
         return false;
     text[len] = '\0';
@@ -138,7 +139,7 @@ static int open_in(const char *dir, const char *file)
     if (snprintf(path, sizeof path, "%s/%s", dir, file) >= (int)sizeof path)
         return -ENAMETOOLONG;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return fd < 0 ? -errno : kept_own(fd);
 }
 
 static bool read_name(const char *dir, char *ret_name, size_t len)
@@ -261,9 +262,9 @@ static void power_close(void *state)
     if (!m)
         return;
     for (size_t i = 0; i < m->zone_count; i++)
-        (void)close(m->zones[i].fd);
+        kept_close(&m->zones[i].fd);
     for (size_t i = 0; i < m->meter_count; i++)
-        (void)close(m->meters[i].fd);
+        kept_close(&m->meters[i].fd);
     free(m);
 }
 

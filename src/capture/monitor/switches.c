@@ -82,7 +82,7 @@ static bool read_delay(int dir, const char *tid, uint64_t *ret_ns)
     struct scan s;
     uint64_t ran;
     (void)snprintf(path, sizeof path, "%.20s/schedstat", tid);
-    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    int fd = kept_own(openat(dir, path, O_RDONLY | O_CLOEXEC));
     const bool good = kept_read(fd, buffer, sizeof buffer, &s) && scan_u64(&s, &ran) &&
                       scan_u64(&s, ret_ns);
     kept_close(&fd);
@@ -94,7 +94,7 @@ static bool read_status(int dir, const char *tid, struct counts *ret_counts)
     char path[32], buffer[4096];
     struct scan s, t;
     (void)snprintf(path, sizeof path, "%.20s/status", tid);
-    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    int fd = kept_own(openat(dir, path, O_RDONLY | O_CLOEXEC));
     const bool any = kept_read(fd, buffer, sizeof buffer, &s);
     kept_close(&fd);
     /* The last two lines. The second name holds the first. */

@@ -265,3 +265,35 @@ int codes_line(struct codes *c, long code, int64_t offset)
     }
     return k->line;
 }
+
+/* From 3.11 on they are the end of the object, which counts them; before, in a bytes object
+ * whose address is at the same place in 3.9 and 3.10. */
+static bool find_instructions(const struct codes *c, struct code *k)
+{
+    enum { OBJECT_SIZE = 16, CODE_BYTES = 48 };
+    const struct python_layout *l = c->layout;
+    uint64_t object = k->address, count = 0;
+    if (l->code_code == LAYOUT_NONE &&
+        remote_get(c->pid, k->address + CODE_BYTES, &object, sizeof object) < 0)
+        return false;
+    if (remote_get(c->pid, object + OBJECT_SIZE, &count, sizeof count) < 0 ||
+        count > 1u << 28)
+        return false;
+    k->instructions_len = l->code_code == LAYOUT_NONE ? count : count * 2;
+    k->instructions = object +
+                      (l->code_code == LAYOUT_NONE ? l->bytes_data : l->code_code);
+    return true;
+}
+
+bool codes_instructions(struct codes *c, long code, uint64_t *ret_start,
+                        uint64_t *ret_len)
+{
+    if (code < 0 || (size_t)code >= c->count)
+        return false;
+    struct code *k = &c->list[code];
+    if (!k->instructions && !find_instructions(c, k))
+        return false;
+    *ret_start = k->instructions;
+    *ret_len = k->instructions_len;
+    return true;
+}

@@ -24,6 +24,7 @@ struct code {
     bool line_known; /* the last answer: */
     int line;
     int64_t line_offset;
+    uint64_t instructions, instructions_len; /* where they are; 0: not asked yet */
 };
 
 struct codes {
@@ -43,5 +44,8 @@ void codes_release(struct codes *codes);
 long codes_find(struct codes *codes, uint64_t address, uint64_t now_ns);
 /* The line of an instruction, `offset` bytes into the code; 0 unknown. */
 int codes_line(struct codes *codes, long code, int64_t offset);
+/* Where the instructions of a code object are, in bytes; false when that cannot be read. */
+bool codes_instructions(struct codes *codes, long code, uint64_t *ret_start,
+                        uint64_t *ret_len);
 
 #endif

@@ -30,24 +30,30 @@ struct wanted {
     uint64_t value; /* 0: not found */
 };
 
+/* What is done with each symbol of a table. */
+typedef void symbol_fn(void *arg, const Elf64_Sym *symbol, const char *name);
+
+struct wanted_list {
+    struct wanted *list;
+    size_t count;
+};
+
 static bool read_at(int fd, uint64_t offset, void *to, size_t len)
 {
     return offset <= INT64_MAX &&
            fd_pread_full(fd, to, len, (off_t)offset) == (ssize_t)len;
 }
 
-static void match(const Elf64_Sym *s, const char *strings, size_t len,
-                  struct wanted *wanted, size_t count)
+static void match(void *arg, const Elf64_Sym *s, const char *name)
 {
-    if (s->st_value == 0 || s->st_shndx == SHN_UNDEF || s->st_name >= len)
-        return;
-    for (size_t i = 0; i < count; i++)
-        if (!wanted[i].value && strcmp(strings + s->st_name, wanted[i].name) == 0)
-            wanted[i].value = s->st_value;
+    const struct wanted_list *w = arg;
+    for (size_t i = 0; i < w->count; i++)
+        if (!w->list[i].value && strcmp(name, w->list[i].name) == 0)
+            w->list[i].value = s->st_value;
 }
 
 static void search_table(int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *strings,
-                         struct wanted *wanted, size_t count)
+                         symbol_fn *each, void *arg)
 {
     if (symbols->sh_size > (uint64_t)SYMBOLS_MAX * sizeof(Elf64_Sym) ||
         strings->sh_size == 0 || strings->sh_size > STRINGS_MAX)
@@ -63,7 +69,9 @@ static void search_table(int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *st
                          n * sizeof *batch))
                 break;
             for (size_t i = 0; i < n; i++)
-                match(&batch[i], text, strings->sh_size, wanted, count);
+                if (batch[i].st_value && batch[i].st_shndx != SHN_UNDEF &&
+                    batch[i].st_name < strings->sh_size)
+                    each(arg, &batch[i], text + batch[i].st_name);
         }
     }
     free(text);
@@ -86,8 +94,15 @@ static bool first_address(int fd, const Elf64_Ehdr *head, uint64_t *ret_address)
     return false;
 }
 
-static int elf_symbols(const char *path, struct wanted *wanted, size_t count,
-                       uint64_t *ret_first)
+/* Calls `each` for the symbols of one kind of table, then of the next until `enough`. */
+struct symbol_search {
+    symbol_fn *each;
+    void *arg;
+    bool (*enough)(const void *arg);
+    uint64_t first;
+};
+
+static int elf_symbols(const char *path, struct symbol_search *search)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -98,7 +113,8 @@ static int elf_symbols(const char *path, struct wanted *wanted, size_t count,
     if (!read_at(fd, 0, &head, sizeof head) ||
         memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
         head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_shnum > SECTIONS_MAX ||
-        head.e_shentsize != sizeof *sections || !first_address(fd, &head, ret_first))
+        head.e_shentsize != sizeof *sections ||
+        !first_address(fd, &head, &search->first))
         goto done;
     sections = calloc(head.e_shnum + 1u, sizeof *sections);
     if (!sections ||
@@ -106,15 +122,21 @@ static int elf_symbols(const char *path, struct wanted *wanted, size_t count,
         goto done;
     rc = 0;
     static const uint32_t kinds[] = { SHT_DYNSYM, SHT_SYMTAB };
-    for (unsigned k = 0; k < 2 && !wanted[0].value; k++)
+    for (unsigned k = 0; k < 2 && !search->enough(search->arg); k++)
         for (unsigned i = 0; i < head.e_shnum; i++)
             if (sections[i].sh_type == kinds[k] && sections[i].sh_link < head.e_shnum)
-                search_table(fd, &sections[i], &sections[sections[i].sh_link], wanted,
-                             count);
+                search_table(fd, &sections[i], &sections[sections[i].sh_link],
+                             search->each, search->arg);
 done:
     free(sections);
     (void)close(fd);
     return rc;
+}
+
+static bool has_first(const void *arg)
+{
+    const struct wanted_list *w = arg;
+    return w->list[0].value != 0;
 }
 
 /* ---- Version ------------------------------------------------------------------------ */
@@ -143,12 +165,13 @@ static int try_file(pid_t pid, const char *path, uint64_t base,
 {
     char rooted[1200];
     struct wanted wanted[] = { { "_PyRuntime", 0 }, { "Py_Version", 0 } };
-    uint64_t first = 0;
+    struct wanted_list list = { wanted, 2 };
+    struct symbol_search search = { match, &list, has_first, 0 };
     (void)snprintf(rooted, sizeof rooted, "/proc/%d/root%s", (int)pid, path);
-    int rc = elf_symbols(rooted, wanted, 2, &first);
+    const int rc = elf_symbols(rooted, &search);
     if (rc < 0 || !wanted[0].value)
         return rc < 0 ? rc : SONDE_E_NOTFOUND;
-    const uint64_t slide = base - first;
+    const uint64_t slide = base - search.first;
     unsigned minor = wanted[1].value ? minor_in_memory(pid, wanted[1].value + slide)
                                      : 0;
     if (!minor)
@@ -156,7 +179,8 @@ static int try_file(pid_t pid, const char *path, uint64_t base,
     if (!minor)
         return SONDE_E_UNSUPPORTED;
     *ret_place = (struct python_place){ .runtime = wanted[0].value + slide,
-                                        .minor = minor };
+                                        .minor = minor,
+                                        .slide = slide };
     (void)snprintf(ret_place->path, sizeof ret_place->path, "%s", path);
     return 0;
 }
@@ -192,4 +216,49 @@ int python_locate(pid_t pid, struct python_place *ret_place)
     }
     (void)fclose(maps);
     return rc;
+}
+
+/* ---- The loop ----------------------------------------------------------------------- */
+
+struct ranges {
+    struct python_range *list;
+    unsigned count, max;
+};
+
+/* Compilers call the parts they move away "name.cold" and the like. */
+static void match_loop(void *arg, const Elf64_Sym *s, const char *name)
+{
+    static const char loop[] = "_PyEval_EvalFrameDefault";
+    struct ranges *r = arg;
+    const char after = strncmp(name, loop, sizeof loop - 1) == 0 ? name[sizeof loop - 1]
+                                                                 : 'x';
+    if ((after != '\0' && after != '.') || s->st_size == 0 || r->count == r->max)
+        return;
+    for (unsigned i = 0; i < r->count; i++)
+        if (r->list[i].start == s->st_value)
+            return;
+    r->list[r->count++] = (struct python_range){ s->st_value,
+                                                 s->st_value + s->st_size };
+}
+
+static bool never(const void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+unsigned python_locate_loop(pid_t pid, const struct python_place *place,
+                            struct python_range *ret_ranges, unsigned max)
+{
+    char rooted[1200];
+    struct ranges ranges = { ret_ranges, 0, max };
+    struct symbol_search search = { match_loop, &ranges, never, 0 };
+    (void)snprintf(rooted, sizeof rooted, "/proc/%d/root%s", (int)pid, place->path);
+    if (elf_symbols(rooted, &search) < 0)
+        return 0;
+    for (unsigned i = 0; i < ranges.count; i++) {
+        ret_ranges[i].start += place->slide;
+        ret_ranges[i].end += place->slide;
+    }
+    return ranges.count;
 }

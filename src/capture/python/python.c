@@ -20,54 +20,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "capture/python/codes.h"
-#include "capture/python/layout.h"
-#include "capture/python/locate.h"
+#include "capture/python/python_int.h"
 #include "capture/python/remote.h"
 
 enum {
-    STATE_MAX = 1024,
-    RETRIES = 6, /* of a stack that was gone when we had copied it */
-    FRAME_MAX = 256,
-    CHUNK_MAX = 32768,
-    FAR_FRAMES = 48, /* frames fetched one by one in a sample of a thread */
-    PER_CALL = 16,   /* threads whose frames are fetched in one call */
-};
-
-struct thread {
-    uint64_t address, interp;
-    uint64_t descriptor; /* of libc, before 3.11: what tid was found by */
-    uint32_t tid;
-    bool has_gil;
-    uint8_t state[STATE_MAX];
-    /* One sample: */
-    uint64_t frame, frame_after; /* current, before and after the chunk was copied */
-    uint64_t record_after; /* what the state says of where `frame` is, afterwards */
-    uint64_t chunk, chunk_len;
-    uint8_t *bytes; /* of the chunk */
-    /* Before 3.11: where the frames were the last time. */
-    uint64_t places[PYTHON_FRAMES];
-    unsigned place_count;
-};
-
-struct python {
-    pid_t pid;
-    struct python_place place;
-    struct python_layout layout;
-    struct codes codes;
-    uint64_t interpreters[PYTHON_INTERPRETERS];
-    size_t interpreter_count;
-    uint64_t interpreters_ns; /* when they were listed */
-    struct thread *threads;   /* PYTHON_THREADS */
-    size_t thread_count;
-    uint8_t *chunks; /* PER_CALL × CHUNK_MAX */
-    uint8_t *places; /* PYTHON_FRAMES × FRAME_MAX */
-    uint64_t gil;    /* address; 0: not known */
-    struct globals {
-        uint64_t gil, holder;
-        uint32_t locked;
-        int32_t collecting;
-    } globals; /* of the main interpreter, at this sample */
+    RETRIES = 6,   /* of a stack that was gone when we had copied it */
+    PER_CALL = 16, /* threads whose frames are fetched in one call */
 };
 
 /* ---- Opening ------------------------------------------------------------------------ */
@@ -142,6 +100,7 @@ void python_free(struct python *p)
     free(p->threads);
     free(p->chunks);
     free(p->places);
+    free(p->loop.ways);
     free(p);
 }
 
@@ -185,7 +144,7 @@ static uint32_t tid_by_descriptor(const struct python *p, uint64_t descriptor)
 }
 
 /* A new thread's state bears the numbers of the thread that made it until it runs. */
-static void name_thread(const struct python *p, struct thread *t)
+void python_name_thread(const struct python *p, struct thread *t)
 {
     const struct python_layout *l = &p->layout;
     if (l->thread_native_id != LAYOUT_NONE) {
@@ -217,7 +176,7 @@ static int walk_threads(struct python *p, uint64_t interp, size_t *count)
         rc = remote_get(p->pid, at, t->state, p->layout.thread_size);
         if (rc < 0)
             break;
-        name_thread(p, t);
+        python_name_thread(p, t);
         ++*count;
         at = next_of(p, t);
     }
@@ -305,11 +264,11 @@ static bool reread_threads(struct python *p)
         if (!list_is_whole(p, p->interpreters[i], heads[i]))
             return false;
     for (size_t i = 0; i < p->thread_count; i++)
-        name_thread(p, &p->threads[i]);
+        python_name_thread(p, &p->threads[i]);
     return true;
 }
 
-static int list_threads(struct python *p)
+int python_list_threads(struct python *p)
 {
     if (reread_threads(p))
         return 0;
@@ -366,7 +325,7 @@ static void find_chunk(const struct python *p, struct thread *t)
 
 /* The second call: frame pointers and chunks of some threads. Each pointer, and where it
  * is, is asked for again behind its chunk. */
-static bool fetch_frames(struct python *p, struct thread **threads, size_t count)
+bool python_fetch_frames(struct python *p, struct thread **threads, size_t count)
 {
     struct remote_piece pieces[REMOTE_PIECES];
     size_t n = 0;
@@ -387,7 +346,7 @@ static bool fetch_frames(struct python *p, struct thread **threads, size_t count
 }
 
 /* Before 3.11: fetches the frames of last time in one call, into p->places. */
-static void fetch_places(struct python *p, struct thread *t)
+void python_fetch_places(struct python *p, struct thread *t)
 {
     struct remote_piece pieces[REMOTE_PIECES];
     unsigned count = t->place_count < REMOTE_PIECES ? t->place_count : REMOTE_PIECES;
@@ -401,7 +360,7 @@ static void fetch_places(struct python *p, struct thread *t)
 }
 
 /* The bytes of a frame: from the chunk, from last time's places, or by a call. */
-static const uint8_t *frame_bytes(struct python *p, struct thread *t, uint64_t address,
+const uint8_t *python_frame_bytes(struct python *p, struct thread *t, uint64_t address,
                                   unsigned *far, uint8_t *buffer)
 {
     const size_t size = p->layout.frame_size;
@@ -415,7 +374,7 @@ static const uint8_t *frame_bytes(struct python *p, struct thread *t, uint64_t a
     return buffer;
 }
 
-static int64_t instruction_offset(const struct python_layout *l, const uint8_t *frame,
+int64_t python_instruction_offset(const struct python_layout *l, const uint8_t *frame,
                                   uint64_t code)
 {
     if (l->frame_instr != LAYOUT_NONE)
@@ -446,7 +405,7 @@ static bool walk_frames(struct python *p, struct thread *t, uint64_t now_ns,
             out->cut = true;
             break;
         }
-        const uint8_t *frame = frame_bytes(p, t, at, &chain->far, buffer);
+        const uint8_t *frame = python_frame_bytes(p, t, at, &chain->far, buffer);
         if (!frame) {
             out->cut = chain->far > FAR_FRAMES;
             if (out->cut)
@@ -460,7 +419,7 @@ static bool walk_frames(struct python *p, struct thread *t, uint64_t now_ns,
         if (index >= 0) {
             out->frames[out->count++] = (struct python_frame){
                 (int32_t)index,
-                codes_line(&p->codes, index, instruction_offset(l, frame, code))
+                codes_line(&p->codes, index, python_instruction_offset(l, frame, code))
             };
             if (chain->count < PYTHON_FRAMES)
                 chain->at[chain->count++] = at;
@@ -508,7 +467,7 @@ static bool copy_stack(struct python *p, struct thread *t, uint64_t now_ns,
     if (has_records(p) && t->record_after != record_of(p, t))
         return false;
     if (p->layout.thread_chunk == LAYOUT_NONE && t->place_count)
-        fetch_places(p, t);
+        python_fetch_places(p, t);
     return walk_frames(p, t, now_ns, out, &chain) && still_there(p, t, &chain);
 }
 
@@ -518,14 +477,14 @@ static bool copy_stack_again(struct python *p, struct thread *t, uint64_t now_ns
 {
     if (remote_get(p->pid, t->address, t->state, p->layout.thread_size) < 0)
         return false;
-    return fetch_frames(p, &t, 1) && copy_stack(p, t, now_ns, out);
+    return python_fetch_frames(p, &t, 1) && copy_stack(p, t, now_ns, out);
 }
 
 static void sample_some(struct python *p, struct thread **threads,
                         struct python_thread **outs, size_t count, uint64_t now_ns,
                         struct python_sample *sample)
 {
-    const bool fetched = fetch_frames(p, threads, count);
+    const bool fetched = python_fetch_frames(p, threads, count);
     for (size_t i = 0; i < count; i++) {
         outs[i]->valid = fetched && copy_stack(p, threads[i], now_ns, outs[i]);
     }
@@ -543,7 +502,7 @@ int python_sample(struct python *p, uint64_t now_ns,
     int rc = now_ns - p->interpreters_ns > 1000000000 ? list_interpreters(p, now_ns)
                                                       : 0;
     if (rc == 0)
-        rc = list_threads(p);
+        rc = python_list_threads(p);
     if (rc < 0)
         return rc;
     struct thread *batch[PER_CALL];

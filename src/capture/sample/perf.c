@@ -17,8 +17,9 @@
 #include "trace/process.h"
 
 enum {
-    PAGES_MOST = 128, /* 512 KiB: what the kernel lets anybody lock for a CPU */
-    PAGES_MANY = 64,  /* … on machines with more than MANY_CPUS */
+    PAGES_MOST = 128,    /* 512 KiB: what the kernel lets anybody lock for a CPU */
+    PAGES_AT_ONCE = 512, /* tried first for samples with much of the stack */
+    PAGES_MANY = 64,     /* … on machines with more than MANY_CPUS */
     MANY_CPUS = 64,
     PAGES_LEAST = 8,
     RECORD_MAX = 65536, /* its length is 16 bits */
@@ -67,6 +68,7 @@ static void fill_attr(struct perf_event_attr *a, const struct perf_options *o)
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .build_id = 1,
+        .wakeup_events = o->at_once,
     };
     if (CAN_UNWIND && o->stack_size) {
         a->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
@@ -133,9 +135,11 @@ static int map_ring(struct perf *p, int fd, unsigned *pages, struct perf_ring *r
     return -errno;
 }
 
-static int open_rings(struct perf *p, unsigned cpus)
+static int open_rings(struct perf *p, unsigned cpus, bool at_once)
 {
-    unsigned pages = cpus > MANY_CPUS ? PAGES_MANY : PAGES_MOST;
+    unsigned pages = cpus > MANY_CPUS ? PAGES_MANY
+                     : at_once        ? PAGES_AT_ONCE
+                                      : PAGES_MOST;
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
         const int fd = open_owner((int)cpu);
         if (fd == -ENODEV || fd == -ENXIO)
@@ -249,6 +253,21 @@ void perf_leave(struct perf *p)
     p->event_count = 0;
 }
 
+static int list_waits(struct perf *p)
+{
+    p->waits = calloc(p->ring_count, sizeof *p->waits);
+    for (unsigned i = 0; p->waits && i < p->ring_count; i++)
+        p->waits[i] = (struct pollfd){ .fd = p->rings[i].fd, .events = POLLIN };
+    return p->waits ? 0 : -ENOMEM;
+}
+
+void perf_wait(const struct perf *p, int timeout_ms)
+{
+    if (poll(p->waits, p->ring_count, timeout_ms) > 0)
+        for (unsigned i = 0; i < p->ring_count; i++)
+            p->waits[i].revents = 0;
+}
+
 int perf_open(struct perf *p, const struct perf_options *o)
 {
     const long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -257,9 +276,12 @@ int perf_open(struct perf *p, const struct perf_options *o)
         return -ENODEV;
     p->rings = calloc((size_t)cpus, sizeof *p->rings);
     p->scratch = malloc(RECORD_MAX);
-    int rc = p->rings && p->scratch ? open_rings(p, (unsigned)cpus) : -ENOMEM;
+    int rc = p->rings && p->scratch ? open_rings(p, (unsigned)cpus, o->at_once)
+                                    : -ENOMEM;
     if (rc == 0)
         rc = watch_first(p, o);
+    if (rc == 0 && o->at_once)
+        rc = list_waits(p);
     if (rc < 0)
         perf_close(p);
     return rc;
@@ -276,6 +298,7 @@ void perf_close(struct perf *p)
     free(p->events);
     free(p->rings);
     free(p->scratch);
+    free(p->waits);
     *p = (struct perf){ .ring_count = 0 };
 }
 

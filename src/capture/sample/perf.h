@@ -11,6 +11,7 @@
 #define SONDE_CAPTURE_SAMPLE_PERF_H
 
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@ struct perf_options {
     bool on_exec;        /* begin when the process executes a program; else at once,
                           * with all threads it has */
     uint32_t stack_size; /* bytes of the user's stack in a sample; 0: none */
+    bool at_once;        /* perf_wait() ends with every sample */
 };
 
 struct perf_ring {
@@ -45,6 +47,7 @@ struct perf {
     struct perf_event_attr attr;
     int *events; /* one for each CPU and thread that was asked for */
     size_t event_count, event_cap;
+    struct pollfd *waits; /* for perf_wait(), one for each ring */
 };
 
 /* −EACCES, −EPERM: not allowed (perf_event_paranoid, a container's filter); −ENOSYS;
@@ -84,6 +87,10 @@ struct perf_visitor {
 
 /* Hands over what the rings hold, in the order of time. False: stopped by enough(). */
 bool perf_read(struct perf *perf, const struct perf_visitor *visitor);
+
+/* Until there is something to read, at most so long. For another thread than the one that
+ * reads: it touches nothing else. */
+void perf_wait(const struct perf *perf, int timeout_ms);
 
 /* Which sysctl value forbids it; −1 unknown. */
 int perf_paranoid_level(void);

@@ -2,11 +2,14 @@
 #include "capture/sample/sample.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "capture/sample/perf.h"
 #include "capture/sample/procs.h"
 #include "capture/sample/spells.h"
@@ -16,6 +19,10 @@
 enum {
     STACK_DEEP = 16384, /* bytes of stack in a sample; deep ones of interpreters … */
     STACK_SHALLOW = 8192, /* … at rates that let the rings last */
+    /* When each is read at once. Kernels of BLAS keep buffers on the stack; with the rest
+     * of a sample it must be less than 64 KiB. */
+    STACK_MERGING = 61440,
+    STACK_MERGING_FAST = 32768,
     RATE_DEEP = 250,
     EVERY_MOST = 1024,
     SHARE_PERCENT = 3,    /* of one CPU, for all we do */
@@ -48,14 +55,129 @@ struct sampler {
     bool was_over; /* once may be chance: the machine had a hiccup */
     uint64_t tick_cpu_ns;
     unsigned records;
-    bool unbounded; /* the last time: take everything */
+    bool unbounded;        /* the last time: take everything */
+    struct merger *merger; /* NULL: stacks are not merged */
 };
+
+/* Merging wants each sample while the program is still where it was: a thread waits for
+ * them. `lock` is held by whoever is at work on the sampler, that thread or the caller's. */
+struct merger {
+    int (*python)(void *, const struct sampler_moment *, struct merge_answer *);
+    void *python_arg;
+    pthread_t thread;
+    bool started;
+    atomic_bool ending;
+    pthread_mutex_t lock;
+    struct unwound_frame frames[STACK_DEPTH];
+    struct merge_answer answer;
+    struct merge_place places[STACK_MERGED_DEPTH];
+    struct stack_place stack[STACK_MERGED_DEPTH];
+};
+
+static void lock(struct sampler *m)
+{
+    if (m->merger)
+        (void)pthread_mutex_lock(&m->merger->lock);
+}
+
+static void unlock(struct sampler *m)
+{
+    if (m->merger)
+        (void)pthread_mutex_unlock(&m->merger->lock);
+}
 
 static uint64_t now_ns(clockid_t clock)
 {
     struct timespec t = { 0, 0 };
     (void)clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* ---- Merged stacks ------------------------------------------------------------------------ */
+
+/* Asks for the Python in a stack; what is not known counts as such. */
+static enum merge_kind ask_python(struct sampler *m, struct proc *proc,
+                                  const struct perf_sample *s, struct unwound *u)
+{
+    struct stack_merge_row *row = m->tab.merge;
+    struct merger *g = m->merger;
+    const struct sampler_moment moment = { s->pid, s->tid,    s->time,
+                                           u,      g->frames, s->stack };
+    const uint64_t before = now_ns(CLOCK_THREAD_CPUTIME_ID),
+                   now = now_ns(CLOCK_MONOTONIC),
+                   delay = now > s->time ? now - s->time : 0;
+    g->answer = (struct merge_answer){ .loop_count = 0 };
+    int rc = g->python(g->python_arg, &moment, &g->answer);
+    if (rc == 0 && g->answer.resume_sp) {
+        unwind_resume(m->cache, &m->procs, proc, s, g->answer.resume_pc,
+                      g->answer.resume_sp, u, g->frames);
+        g->answer = (struct merge_answer){ .loop_count = 0 };
+        rc = g->python(g->python_arg, &moment, &g->answer);
+        row->resumed += m->spells.weight;
+    }
+    row->look_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+    if (rc == SONDE_E_UNSUPPORTED) {
+        row->unknown += m->spells.weight;
+        return MERGE_UNMERGED;
+    }
+    if (rc == 0 && g->answer.loop_count > 0) {
+        row->looks++;
+        row->delay_ns += delay;
+        if (delay > row->delay_max_ns)
+            row->delay_max_ns = delay;
+    }
+    return merge_kind(&g->answer);
+}
+
+static bool merged_place(struct sampler *m, const struct unwound *u,
+                         const struct merge_place *from, struct stack_place *ret_place)
+{
+    const struct merge_answer *a = &m->merger->answer;
+    const struct merge_frame *f = &a->frames[from->at];
+    if (from->from == MERGE_FROM_UNKNOWN ||
+        (from->from == MERGE_FROM_PYTHON && !f->name[0]))
+        return stacktab_python(&m->tab, "(unknown Python)", "", 0, 0, ret_place);
+    if (from->from == MERGE_FROM_PYTHON) {
+        return stacktab_python(&m->tab, f->name, f->file, f->first_line, f->line,
+                               ret_place);
+    }
+    *ret_place = u->stack[from->at];
+    if (a->loop_count > 0 && ret_place->module == u->stack[a->loops[0]].module)
+        ret_place->flags |= STACK_FRAME_INTERPRETER;
+    return true;
+}
+
+static void count_merged(struct sampler *m, uint32_t task, const struct unwound *u,
+                         enum merge_kind kind)
+{
+    struct merger *g = m->merger;
+    struct stack_merge_row *row = m->tab.merge;
+    unsigned depth = merge_stacks(u->depth, &g->answer, g->places, STACK_MERGED_DEPTH);
+    for (unsigned i = 0; i < depth; i++)
+        if (!merged_place(m, u, &g->places[i], &g->stack[i]))
+            depth = 0; /* no room: one of the others */
+    uint64_t *const sums[] = { [MERGE_NATIVE] = &row->native,
+                               [MERGE_UNMERGED] = &row->unmerged,
+                               [MERGE_PARTLY] = &row->partly,
+                               [MERGE_WHOLE] = &row->whole };
+    *sums[kind] += m->spells.weight;
+    if (kind == MERGE_WHOLE && g->answer.moved)
+        row->moved += m->spells.weight;
+    if (kind == MERGE_WHOLE && g->answer.exact)
+        row->exact += m->spells.weight;
+    stacktab_count_merged(&m->tab, task, g->stack, depth, m->spells.weight);
+}
+
+/* After the native stack has been counted: it may get longer here. */
+static void merge_sample(struct sampler *m, struct proc *proc,
+                         const struct perf_sample *s, uint32_t task, struct unwound *u,
+                         bool unwound)
+{
+    enum merge_kind kind = MERGE_UNMERGED; /* what was not unwound may have Python */
+    m->merger->answer = (struct merge_answer){ .loop_count = 0 };
+    if (unwound)
+        kind = ask_python(m, proc, s, u);
+    count_merged(m, task, u, kind);
 }
 
 /* ---- Records of the kernel ---------------------------------------------------------------- */
@@ -80,17 +202,23 @@ static void on_sample(void *arg, const struct perf_sample *s)
     if (!proc) {
         m->tab.info->other += m->spells.weight;
         m->tab.info->samples += m->spells.weight;
+        if (m->merger)
+            m->tab.merge->native += m->spells.weight;
         return;
     }
-    if (s->has_regs && s->stack.len && is_turn(m)) {
-        unwind_stack(m->cache, &m->procs, proc, s, &u);
+    const bool unwound = s->has_regs && s->stack.len && is_turn(m);
+    if (unwound) {
+        unwind_frames(m->cache, &m->procs, proc, s, &u,
+                      m->merger ? m->merger->frames : NULL);
         m->tab.info->cut += !u.whole;
     } else {
         unwind_callchain(&m->procs, proc, s, &u);
         m->tab.info->shallow += m->every > 1;
     }
-    stacktab_count(&m->tab, procs_task(&m->procs, proc, s->tid), u.stack, u.depth,
-                   m->spells.weight);
+    const uint32_t task = procs_task(&m->procs, proc, s->tid);
+    stacktab_count(&m->tab, task, u.stack, u.depth, m->spells.weight);
+    if (m->merger)
+        merge_sample(m, proc, s, task, &u, unwound);
 }
 
 /* Layouts as in linux/perf_event.h. */
@@ -179,6 +307,81 @@ static bool on_enough(void *arg)
            now_ns(CLOCK_THREAD_CPUTIME_ID) - m->tick_cpu_ns > TICK_NS;
 }
 
+/* ---- Reading ------------------------------------------------------------------------------------ */
+
+static bool read_once(struct sampler *m)
+{
+    const struct perf_visitor visitor = { on_sample, on_other, on_enough, m };
+    return perf_read(&m->perf, &visitor);
+}
+
+static void watch_share(struct sampler *m, uint64_t now, uint64_t cpu_ns)
+{
+    m->window_cpu_ns += cpu_ns;
+    m->tab.info->unwind_ns += cpu_ns;
+    if (m->window_ns == 0)
+        m->window_ns = now;
+    if (now - m->window_ns < SECOND_NS)
+        return;
+    const uint64_t allowed = (now - m->window_ns) * SHARE_PERCENT / 100;
+    const bool over = m->window_cpu_ns > allowed;
+    if (over && m->was_over && m->every < EVERY_MOST)
+        m->every *= 2;
+    else if (m->window_cpu_ns * 3 < allowed && m->every > 1)
+        m->every /= 2;
+    m->was_over = over;
+    m->window_ns = now;
+    m->window_cpu_ns = 0;
+}
+
+/* Takes over what there is; false: some is left. */
+static bool work(struct sampler *m, uint64_t now)
+{
+    m->tick_cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+    const bool all = read_once(m);
+    watch_share(m, now, now_ns(CLOCK_THREAD_CPUTIME_ID) - m->tick_cpu_ns);
+    return all;
+}
+
+static void *merge_samples(void *arg)
+{
+    enum { WAIT_MS = 100 };
+    struct sampler *m = arg;
+    while (!atomic_load(&m->merger->ending)) {
+        perf_wait(&m->perf, WAIT_MS);
+        lock(m);
+        while (m->spells.on && !work(m, now_ns(CLOCK_MONOTONIC)) &&
+               !atomic_load(&m->merger->ending)) {}
+        unlock(m);
+    }
+    return NULL;
+}
+
+static int start_merger(struct sampler *m)
+{
+    const int rc = pthread_create(&m->merger->thread, NULL, merge_samples, m);
+    m->merger->started = rc == 0;
+    return -rc;
+}
+
+static void free_merger(struct sampler *m)
+{
+    if (!m->merger)
+        return;
+    (void)pthread_mutex_destroy(&m->merger->lock);
+    free(m->merger);
+    m->merger = NULL;
+}
+
+static void end_merger(struct sampler *m)
+{
+    if (m->merger && m->merger->started) {
+        atomic_store(&m->merger->ending, true);
+        (void)pthread_join(m->merger->thread, NULL);
+        m->merger->started = false;
+    }
+}
+
 /* ---- Opening ----------------------------------------------------------------------------------- */
 
 static const char *why_not(int rc)
@@ -220,7 +423,8 @@ static int start(struct sampler *m, const struct sampler_options *o)
     const struct perf_options options = { .pid = o->pid,
                                           .period_ns = m->period_ns,
                                           .on_exec = o->on_exec,
-                                          .stack_size = m->stack_bytes };
+                                          .stack_size = m->stack_bytes,
+                                          .at_once = m->merger };
     int rc = perf_open(&m->perf, &options);
     if (rc < 0)
         return rc;
@@ -234,7 +438,37 @@ static int start(struct sampler *m, const struct sampler_options *o)
     m->threads_arg = o->threads_arg;
     spells_init(&m->spells, o->in_spells, now_ns(CLOCK_MONOTONIC),
                 now_ns(CLOCK_MONOTONIC));
+    return m->merger ? start_merger(m) : 0;
+}
+
+static int new_merger(struct sampler *m, const struct sampler_options *o)
+{
+    struct merger *g = calloc(1, sizeof *g);
+    if (!g)
+        return -ENOMEM;
+    g->python = o->python;
+    g->python_arg = o->python_arg;
+    (void)pthread_mutex_init(&g->lock, NULL);
+    m->merger = g;
     return 0;
+}
+
+static int open_tab(struct sampler *m, const struct sampler_options *o)
+{
+    if (!m->cache)
+        return -ENOMEM;
+    if (!o->python)
+        return stacktab_open(&m->tab, o->dir, o->control);
+    const int rc = new_merger(m, o);
+    return rc < 0 ? rc : stacktab_open_merging(&m->tab, o->dir, o->control);
+}
+
+static uint32_t stack_size(const struct sampler_options *o)
+{
+    const bool often = o->rate_hz > RATE_DEEP;
+    if (o->python)
+        return often ? STACK_MERGING_FAST : STACK_MERGING;
+    return often ? STACK_SHALLOW : STACK_DEEP;
 }
 
 int sampler_open(const struct sampler_options *o, struct sampler **ret_sampler,
@@ -246,11 +480,12 @@ int sampler_open(const struct sampler_options *o, struct sampler **ret_sampler,
         return -ENOMEM;
     m->every = 1;
     m->period_ns = SECOND_NS / (o->rate_hz ? o->rate_hz : 1);
-    m->stack_bytes = o->rate_hz <= RATE_DEEP ? STACK_DEEP : STACK_SHALLOW;
+    m->stack_bytes = stack_size(o);
     m->cache = unwind_cache_new();
-    int rc = m->cache ? stacktab_open(&m->tab, o->dir, o->control) : -ENOMEM;
+    int rc = open_tab(m, o);
     if (rc < 0) {
         unwind_cache_free(m->cache);
+        free(m->merger);
         free(m);
         return rc;
     }
@@ -280,40 +515,17 @@ int sampler_probe(const char **ret_why)
     return kernel;
 }
 
-static bool read_once(struct sampler *m)
-{
-    const struct perf_visitor visitor = { on_sample, on_other, on_enough, m };
-    return perf_read(&m->perf, &visitor);
-}
-
 void sampler_pause(struct sampler *m, bool paused)
 {
+    lock(m);
     m->unbounded = true; /* what is in the rings belongs to the time before */
     (void)read_once(m);
     m->unbounded = false;
     m->paused = paused;
+    unlock(m);
 }
 
 /* ---- Ticks --------------------------------------------------------------------------------------- */
-
-static void watch_share(struct sampler *m, uint64_t now, uint64_t cpu_ns)
-{
-    m->window_cpu_ns += cpu_ns;
-    m->tab.info->unwind_ns += cpu_ns;
-    if (m->window_ns == 0)
-        m->window_ns = now;
-    if (now - m->window_ns < SECOND_NS)
-        return;
-    const uint64_t allowed = (now - m->window_ns) * SHARE_PERCENT / 100;
-    const bool over = m->window_cpu_ns > allowed;
-    if (over && m->was_over && m->every < EVERY_MOST)
-        m->every *= 2;
-    else if (m->window_cpu_ns * 3 < allowed && m->every > 1)
-        m->every /= 2;
-    m->was_over = over;
-    m->window_ns = now;
-    m->window_cpu_ns = 0;
-}
 
 /* To open events for very many threads would cost more than to have them. */
 static bool has_few_threads(const struct sampler *m)
@@ -367,28 +579,44 @@ static void follow_spells(struct sampler *m, uint64_t now)
     m->unbounded = true;
     (void)read_once(m);
     m->unbounded = false;
+    const bool begins = next.on && !m->spells.on; /* else it only weighs otherwise */
     m->spells = next;
-    if (next.on)
+    if (begins)
         begin_spell(m);
 }
 
-uint64_t sampler_tick(struct sampler *m, uint64_t now)
+static uint64_t tick(struct sampler *m, uint64_t now)
 {
     follow_spells(m, now);
     const uint64_t change = m->spells.next_ns > now ? m->spells.next_ns - now : 0;
     if (!m->spells.on)
         return change;
-    m->tick_cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
-    const bool all = read_once(m);
-    watch_share(m, now, now_ns(CLOCK_THREAD_CPUTIME_ID) - m->tick_cpu_ns);
-    const uint64_t after = all ? m->after_ns : TICK_NS;
+    const uint64_t after = work(m, now) ? m->after_ns : TICK_NS;
     return after < change ? after : change;
+}
+
+void sampler_begin_anew(struct sampler *m)
+{
+    if (!m)
+        return;
+    lock(m);
+    spells_begin_anew(&m->spells);
+    unlock(m);
+}
+
+uint64_t sampler_tick(struct sampler *m, uint64_t now)
+{
+    lock(m);
+    const uint64_t after = tick(m, now);
+    unlock(m);
+    return after;
 }
 
 void sampler_close(struct sampler *m)
 {
     if (!m)
         return;
+    end_merger(m);
     if (m->running) {
         m->unbounded = true;
         (void)read_once(m);
@@ -397,5 +625,6 @@ void sampler_close(struct sampler *m)
     procs_release(&m->procs);
     stacktab_close(&m->tab);
     unwind_cache_free(m->cache);
+    free_merger(m);
     free(m);
 }

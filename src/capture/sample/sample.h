@@ -17,9 +17,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "capture/sample/merge.h"
+#include "capture/sample/unwind.h"
 #include "trace/control.h"
 
 struct sampler;
+
+/* A sample whose native stack is known, for who knows Python. */
+struct sampler_moment {
+    uint32_t pid, tid;
+    uint64_t time_ns; /* of the sample, monotonic */
+    const struct unwound *stack;
+    const struct unwound_frame *frames; /* of stack */
+    struct cfi_memory memory;
+};
 
 struct sampler_options {
     pid_t pid;
@@ -31,6 +42,12 @@ struct sampler_options {
      * that is not known. */
     size_t (*threads)(void *arg, pid_t *ret_tids, size_t max);
     void *threads_arg;
+    /* Given: stacks are merged with those of Python (merge.h). Asked for each sample, at
+     * once and by a thread of the sampler's own. SONDE_E_NOTFOUND: no Python;
+     * SONDE_E_UNSUPPORTED: of an unknown version; other errors: not this time. */
+    int (*python)(void *arg, const struct sampler_moment *moment,
+                  struct merge_answer *ret_answer);
+    void *python_arg;
     const char *dir;
     struct control *control;
 };
@@ -39,6 +56,9 @@ struct sampler_options {
  * *ret_why, never NULL, is a sentence for a note then. */
 int sampler_open(const struct sampler_options *options, struct sampler **ret_sampler,
                  const char **ret_why);
+/* The program's work begins: it is looked at as closely as at the start (spells.h), from
+ * the next tick on. */
+void sampler_begin_anew(struct sampler *sampler);
 /* Works for a millisecond at most; returns in how many nanoseconds to come again. */
 uint64_t sampler_tick(struct sampler *sampler, uint64_t now_ns);
 /* Samples are thrown away while paused: the kernel goes on telling of mappings. */

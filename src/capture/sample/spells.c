@@ -5,13 +5,25 @@ static const uint64_t YOUNG_NS = YOUNG_S * 1000000000ULL;
 static const uint64_t SPELL_NS = 500000000;
 static const uint64_t BLOCK_NS = SPELL_WEIGHT * 500000000ULL;
 
+static void be_young(struct spells *s, uint64_t now_ns)
+{
+    s->on = true;
+    s->weight = 1;
+    s->anew = false;
+    if (s->allowed)
+        s->next_ns = s->block_ns = now_ns + YOUNG_NS;
+}
+
 void spells_init(struct spells *s, bool allowed, uint64_t now_ns, uint64_t seed)
 {
-    *s = (struct spells){ .on = true,
-                          .weight = 1,
-                          .next_ns = allowed ? now_ns + YOUNG_NS : UINT64_MAX };
-    s->block_ns = s->next_ns;
+    *s = (struct spells){ .allowed = allowed, .next_ns = UINT64_MAX };
     prng_init(&s->random, seed);
+    be_young(s, now_ns);
+}
+
+void spells_begin_anew(struct spells *s)
+{
+    s->anew = s->allowed;
 }
 
 /* Blocks join without a gap; after a long absence (the machine slept) they begin anew. */
@@ -25,6 +37,11 @@ static void begin_block(struct spells *s, uint64_t now_ns)
 
 bool spells_follow(struct spells *s, uint64_t now_ns)
 {
+    if (s->anew) {
+        const bool was_young = s->on && s->weight == 1;
+        be_young(s, now_ns);
+        return !was_young;
+    }
     if (now_ns < s->next_ns)
         return false;
     if (!s->on && now_ns - s->next_ns > SPELL_NS) {

@@ -66,39 +66,84 @@ static const struct tables_spec specs[] = {
     { "nodes", sizeof(struct stack_node_row), STACKS_MAX_NODES },
     { "tasks", sizeof(struct stack_task_row), STACKS_MAX_TASKS },
     { "counts", sizeof(struct stack_count_row), STACKS_MAX_COUNTS },
+    { STACK_CODES_TABLE, sizeof(struct stack_code_row), STACKS_MAX_CODES },
+    { STACK_MERGED_NODES_TABLE, sizeof(struct stack_node_row), STACKS_MAX_NODES },
+    { STACK_MERGED_COUNTS_TABLE, sizeof(struct stack_count_row), STACKS_MAX_COUNTS },
+    { STACK_MERGE_TABLE, sizeof(struct stack_merge_row), 1 },
 };
+enum { SPECS_ALL = sizeof specs / sizeof *specs, SPECS_NATIVE = STACKS_COUNTS };
 
-int stacktab_open(struct stacktab *t, const char *dir, struct control *control)
+/* The row that stands for all stacks without room. */
+static bool plant(struct stacktab *t, struct stacktab_tree *tree)
 {
     uint32_t index;
-    *t = (struct stacktab){ .info = NULL };
+    struct stack_node_row *other = tables_append(&t->tables, tree->node_table, &index);
+    if (other)
+        other->key = 1;
+    return other != NULL;
+}
+
+static bool first_rows(struct stacktab *t, bool merging)
+{
+    uint32_t index;
+    t->info = tables_append(&t->tables, STACKS_INFO, &index);
+    if (!t->info || !plant(t, &t->native))
+        return false;
+    if (merging) {
+        t->merge = tables_append(&t->tables, STACKS_MERGE, &index);
+        if (!t->merge || !plant(t, &t->merged))
+            return false;
+        __atomic_store_n(&t->merge->key, 1, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&t->info->key, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static int open_tables(struct stacktab *t, const char *dir, struct control *control,
+                       bool merging)
+{
+    *t = (struct stacktab){
+        .native = { .node_table = STACKS_NODES, .count_table = STACKS_COUNTS },
+        .merged = { .node_table = STACKS_MERGED_NODES,
+                    .count_table = STACKS_MERGED_COUNTS },
+    };
     strmap_init(&t->modules);
     strmap_init(&t->tasks);
     strmap_init(&t->texts);
-    int rc = tables_create(dir, STACKS_KIND, control, specs,
-                           sizeof specs / sizeof *specs, &t->tables);
+    strmap_init(&t->codes);
+    const int rc = tables_create(dir, STACKS_KIND, control, specs,
+                                 merging ? SPECS_ALL : SPECS_NATIVE, &t->tables);
     if (rc < 0)
         return rc;
-    t->info = tables_append(&t->tables, STACKS_INFO, &index);
-    struct stack_node_row *other = tables_append(&t->tables, STACKS_NODES, &index);
-    if (!t->info || !other) {
+    if (!first_rows(t, merging)) {
         stacktab_close(t);
         return -ENOSPC;
     }
-    other->key = 1;
-    __atomic_store_n(&t->info->key, 1, __ATOMIC_RELEASE);
     return 0;
+}
+
+int stacktab_open(struct stacktab *t, const char *dir, struct control *control)
+{
+    return open_tables(t, dir, control, false);
+}
+
+int stacktab_open_merging(struct stacktab *t, const char *dir, struct control *control)
+{
+    return open_tables(t, dir, control, true);
 }
 
 void stacktab_close(struct stacktab *t)
 {
     tables_close(&t->tables);
     free(t->frames.slots);
-    free(t->nodes.slots);
-    free(t->counts.slots);
+    free(t->native.nodes.slots);
+    free(t->native.counts.slots);
+    free(t->merged.nodes.slots);
+    free(t->merged.counts.slots);
     strmap_release(&t->modules);
     strmap_release(&t->tasks);
     strmap_release(&t->texts);
+    strmap_release(&t->codes);
     *t = (struct stacktab){ .info = NULL };
 }
 
@@ -191,59 +236,121 @@ static bool frame_number(struct stacktab *t, const struct stack_place *p,
     return true;
 }
 
-static bool node_number(struct stacktab *t, uint32_t parent, uint32_t frame,
-                        uint32_t *ret_node)
+static bool node_number(struct stacktab *t, struct stacktab_tree *tree, uint32_t parent,
+                        uint32_t frame, uint32_t *ret_node)
 {
-    struct pairmap_slot *s = pair_enter(&t->nodes, parent, frame);
+    struct pairmap_slot *s = pair_enter(&tree->nodes, parent, frame);
     if (!s)
         return false;
     if (!s->value) {
-        struct stack_node_row *r = tables_append(&t->tables, STACKS_NODES, ret_node);
+        struct stack_node_row *r = tables_append(&t->tables, tree->node_table,
+                                                 ret_node);
         if (!r)
             return false;
         r->frame = frame;
         r->parent = parent;
         __atomic_store_n(&r->key, 1, __ATOMIC_RELEASE);
-        pair_set(&t->nodes, s, *ret_node);
+        pair_set(&tree->nodes, s, *ret_node);
     }
     *ret_node = s->value - 1;
     return true;
 }
 
-static bool add(struct stacktab *t, uint32_t task, uint32_t node, uint32_t weight)
+static bool add(struct stacktab *t, struct stacktab_tree *tree, uint32_t task,
+                uint32_t node, uint32_t weight)
 {
-    struct pairmap_slot *s = pair_enter(&t->counts, node, task);
+    struct pairmap_slot *s = pair_enter(&tree->counts, node, task);
     uint32_t index;
     if (!s)
         return false;
     if (s->value) {
-        struct stack_count_row *r = tables_row(&t->tables, STACKS_COUNTS, s->value - 1);
+        struct stack_count_row *r = tables_row(&t->tables, tree->count_table,
+                                               s->value - 1);
         __atomic_store_n(&r->samples, r->samples + weight, __ATOMIC_RELAXED);
         return true;
     }
-    struct stack_count_row *r = tables_append(&t->tables, STACKS_COUNTS, &index);
+    struct stack_count_row *r = tables_append(&t->tables, tree->count_table, &index);
     if (!r)
         return false;
     r->node = node;
     r->task = task;
     r->samples = weight;
     __atomic_store_n(&r->key, 1, __ATOMIC_RELEASE);
-    pair_set(&t->counts, s, index);
+    pair_set(&tree->counts, s, index);
     return true;
 }
 
-void stacktab_count(struct stacktab *t, uint32_t task, const struct stack_place *stack,
-                    unsigned depth, uint32_t weight)
+/* False: there was no room for the path, it is one of the others. */
+static bool count(struct stacktab *t, struct stacktab_tree *tree, uint32_t task,
+                  const struct stack_place *stack, unsigned depth, uint32_t weight)
 {
     uint32_t node = STACK_OTHER, frame;
     bool whole = true;
     for (unsigned i = depth; whole && i-- > 0;)
         whole = frame_number(t, &stack[i], &frame) &&
-                node_number(t, node, frame, &node);
-    if (!whole || depth == 0 || !add(t, task, node, weight)) {
+                node_number(t, tree, node, frame, &node);
+    if (whole && depth > 0 && add(t, tree, task, node, weight))
+        return true;
+    (void)add(t, tree, task, STACK_OTHER, weight);
+    return false;
+}
+
+void stacktab_count(struct stacktab *t, uint32_t task, const struct stack_place *stack,
+                    unsigned depth, uint32_t weight)
+{
+    if (!count(t, &t->native, task, stack, depth, weight))
         t->info->other += weight;
-        (void)add(t, task, STACK_OTHER, weight);
-    }
     t->info->taken++;
     __atomic_store_n(&t->info->samples, t->info->samples + weight, __ATOMIC_RELAXED);
+}
+
+void stacktab_count_merged(struct stacktab *t, uint32_t task,
+                           const struct stack_place *stack, unsigned depth,
+                           uint32_t weight)
+{
+    (void)count(t, &t->merged, task, stack, depth, weight);
+}
+
+/* ---- Python ------------------------------------------------------------------------------------ */
+
+static bool code_number(struct stacktab *t, const char *name, const char *file,
+                        uint32_t first_line, uint32_t *ret_code)
+{
+    struct buf key = BUF_INIT;
+    bool added = false;
+    buf_printf(&key, "%u|%s|%s", first_line, name, file);
+    struct strmap_entry *e = key.error
+                                 ? NULL
+                                 : strmap_enter(&t->codes, key.data, key.len, &added);
+    buf_release(&key);
+    if (!e)
+        return false;
+    if (added) {
+        struct stack_code_row *r = tables_append(&t->tables, STACKS_CODES, ret_code);
+        e->value = r ? *ret_code : UINT32_MAX;
+        if (r) {
+            r->name = stacktab_text(t, name);
+            r->file = stacktab_text(t, file);
+            r->first_line = first_line;
+            __atomic_store_n(&r->key, 1, __ATOMIC_RELEASE);
+        }
+    }
+    *ret_code = (uint32_t)e->value;
+    return *ret_code != UINT32_MAX;
+}
+
+bool stacktab_python(struct stacktab *t, const char *name, const char *file,
+                     uint32_t first_line, uint32_t line, struct stack_place *ret_place)
+{
+    uint32_t code;
+    if (!t->python_module)
+        t->python_module = stacktab_module(t, &(struct stack_module_row){ .key = 1 },
+                                           STACK_PYTHON_MODULE) +
+                           1;
+    if (!t->python_module || !code_number(t, name, file, first_line, &code))
+        return false;
+    *ret_place = (struct stack_place){ .key = ((uint64_t)code << 32 | line) + 1,
+                                       .module = t->python_module - 1,
+                                       .flags = STACK_FRAME_PYTHON };
+    return true;
 }

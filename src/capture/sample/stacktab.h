@@ -7,6 +7,7 @@
 #ifndef SONDE_CAPTURE_SAMPLE_STACKTAB_H
 #define SONDE_CAPTURE_SAMPLE_STACKTAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,14 +25,26 @@ struct pairmap {
     size_t count, mask;
 };
 
+/* A tree of call paths and how often each was met. */
+struct stacktab_tree {
+    int node_table, count_table;
+    struct pairmap nodes, counts;
+};
+
 struct stacktab {
     struct tables tables;
     struct stack_info_row *info;
-    struct pairmap frames, nodes, counts;
-    struct strmap modules, tasks, texts;
+    struct stack_merge_row *merge; /* NULL: nothing is merged */
+    struct pairmap frames;
+    struct stacktab_tree native, merged;
+    struct strmap modules, tasks, texts, codes;
+    uint32_t python_module; /* + 1; 0: not asked for yet */
 };
 
 int stacktab_open(struct stacktab *ret_tab, const char *dir, struct control *control);
+/* With room for merged stacks, too. */
+int stacktab_open_merging(struct stacktab *ret_tab, const char *dir,
+                          struct control *control);
 void stacktab_close(struct stacktab *tab);
 
 /* A module; equal ones get the same number. UINT32_MAX: no room. */
@@ -48,6 +61,14 @@ struct stack_place {
 /* Counts a stack, the innermost frame first, that stands for `weight` samples. */
 void stacktab_count(struct stacktab *tab, uint32_t task,
                     const struct stack_place *stack, unsigned depth, uint32_t weight);
+
+/* A place in a Python function. False: no room. */
+bool stacktab_python(struct stacktab *tab, const char *name, const char *file,
+                     uint32_t first_line, uint32_t line, struct stack_place *ret_place);
+/* Counts a merged stack, besides; at most STACK_MERGED_DEPTH places. */
+void stacktab_count_merged(struct stacktab *tab, uint32_t task,
+                           const struct stack_place *stack, unsigned depth,
+                           uint32_t weight);
 
 /* A text in the file; equal ones once. */
 uint32_t stacktab_text(struct stacktab *tab, const char *text);

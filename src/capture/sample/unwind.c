@@ -90,60 +90,110 @@ static bool step_by_frame_pointer(const struct cfi_memory *memory,
     return true;
 }
 
+static const uint32_t RESUMED = 1U << CFI_PC | 1U << CFI_RSP;
+
 struct walk {
     struct unwind_cache *cache;
     struct procs *procs;
     struct proc *proc;
     const struct perf_sample *sample;
     struct unwound *u;
+    struct unwound_frame *frames; /* NULL: not wanted */
+    uint64_t regs[CFI_REGS];
+    uint32_t known; /* of regs, a bit each */
+    bool caller;
 };
 
-/* One step out. False: no further; *whole when that is the end of the stack. */
-static bool step(struct walk *w, const struct mapping *m, bool caller,
-                 uint64_t regs[CFI_REGS], bool *ret_signal, bool *ret_whole)
+/* One step out. False: no further; u->whole when that is the end of the stack. */
+static bool step(struct walk *w, const struct mapping *m, bool *ret_signal)
 {
-    const uint64_t pc = regs[CFI_PC] - (caller ? 1 : 0), sp = regs[CFI_RSP];
+    const uint64_t pc = w->regs[CFI_PC] - (w->caller ? 1 : 0), sp = w->regs[CFI_RSP];
     const struct cfi *cfi = m ? code_file_cfi(m->file) : NULL;
     const struct cfi_row *row = cfi ? find_row(w->cache, m->file, cfi,
                                                pc - m->start + m->file_offset)
                                     : NULL;
     *ret_signal = row && row->signal_frame;
     if (!row)
-        return step_by_frame_pointer(&w->sample->stack, regs);
-    if (!cfi_step(cfi, row, &w->sample->stack, regs, ret_whole))
+        return w->known >> CFI_RBP & 1 &&
+               step_by_frame_pointer(&w->sample->stack, w->regs);
+    if (!cfi_step_known(cfi, row, &w->sample->stack, w->regs, &w->known, &w->u->whole))
         return false;
-    return regs[CFI_RSP] > sp || *ret_signal; /* outwards only: no endless loop */
+    return w->regs[CFI_RSP] > sp || *ret_signal; /* outwards only: no endless loop */
+}
+
+static void keep_frame(const struct walk *w)
+{
+    if (!w->frames)
+        return;
+    struct unwound_frame *f = &w->frames[w->u->depth - 1];
+    *f = (struct unwound_frame){ .pc = w->regs[CFI_PC] - (w->caller ? 1 : 0),
+                                 .low = w->regs[CFI_RSP],
+                                 .caller = w->caller,
+                                 .resumed = w->known == RESUMED };
+    memcpy(f->regs, w->regs, sizeof f->regs);
+}
+
+static void keep_high(const struct walk *w)
+{
+    if (w->frames)
+        w->frames[w->u->depth - 1].high = w->regs[CFI_RSP];
 }
 
 static void walk_stack(void *arg)
 {
     struct walk *w = arg;
-    uint64_t regs[CFI_REGS];
-    bool caller = false, signal = false;
-    memcpy(regs, w->sample->regs, sizeof regs);
+    bool signal = false;
     while (w->u->depth < STACK_DEPTH) {
-        const uint64_t pc = regs[CFI_PC];
+        const uint64_t pc = w->regs[CFI_PC];
         if (pc == 0) {
             w->u->whole = true;
             return;
         }
         const unsigned before = w->u->depth;
-        const struct mapping *m = add_pc(w->procs, w->proc, caller ? pc - 1 : pc,
-                                         caller, w->u);
-        if (w->u->depth == before || !step(w, m, caller, regs, &signal, &w->u->whole))
+        const struct mapping *m = add_pc(w->procs, w->proc, w->caller ? pc - 1 : pc,
+                                         w->caller, w->u);
+        if (w->u->depth == before)
             return;
-        caller = !signal;
+        keep_frame(w);
+        if (!step(w, m, &signal))
+            return;
+        keep_high(w);
+        w->caller = !signal;
     }
+}
+
+void unwind_frames(struct unwind_cache *cache, struct procs *procs, struct proc *proc,
+                   const struct perf_sample *sample, struct unwound *ret_stack,
+                   struct unwound_frame *ret_frames)
+{
+    ret_stack->depth = 0;
+    ret_stack->whole = false;
+    add_kernel(procs, sample, ret_stack);
+    if (ret_frames)
+        ret_frames[0] = (struct unwound_frame){ .pc = 0 };
+    struct walk w = {
+        cache, procs, proc, sample, ret_stack, ret_frames, .known = UINT32_MAX
+    };
+    memcpy(w.regs, sample->regs, sizeof w.regs);
+    (void)guard_run(walk_stack, &w); /* what it found before a file shrank stays */
 }
 
 void unwind_stack(struct unwind_cache *cache, struct procs *procs, struct proc *proc,
                   const struct perf_sample *sample, struct unwound *ret_stack)
 {
-    ret_stack->depth = 0;
-    ret_stack->whole = false;
-    add_kernel(procs, sample, ret_stack);
-    struct walk w = { cache, procs, proc, sample, ret_stack };
-    (void)guard_run(walk_stack, &w); /* what it found before a file shrank stays */
+    unwind_frames(cache, procs, proc, sample, ret_stack, NULL);
+}
+
+void unwind_resume(struct unwind_cache *cache, struct procs *procs, struct proc *proc,
+                   const struct perf_sample *sample, uint64_t pc, uint64_t sp,
+                   struct unwound *stack, struct unwound_frame *frames)
+{
+    struct walk w = {
+        cache, procs, proc, sample, stack, frames, .known = RESUMED, .caller = true
+    };
+    w.regs[CFI_PC] = pc;
+    w.regs[CFI_RSP] = sp;
+    (void)guard_run(walk_stack, &w);
 }
 
 void unwind_callchain(struct procs *procs, struct proc *proc,

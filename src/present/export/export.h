@@ -20,6 +20,7 @@ enum export_what {
     EXPORT_ZONES,
     EXPORT_STACKS, /* native */
     EXPORT_PYTHON,
+    EXPORT_MERGED,      /* both as one: --merge-stacks */
     EXPORT_ALLOCATIONS, /* sites */
     EXPORT_MONITORS,
     EXPORT_ALLOC_EVENTS, /* each single one: --trace=alloc */
@@ -67,6 +68,10 @@ struct exporter {
 
 extern const struct exporter exporters[];
 extern const size_t exporter_count;
+
+/* What an exporter writes of a run when nobody says: merged stacks rather than native ones,
+ * where they were recorded. */
+enum export_what export_usual(const struct exporter *exporter, const struct run *run);
 
 /* NULL when there is none of that name. */
 const struct exporter *exporter_find(const char *name);

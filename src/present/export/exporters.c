@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "analyse/stacks.h"
+
 #define BIT(what) (1u << (what))
 enum {
     TABLES = BIT(EXPORT_ZONES) | BIT(EXPORT_MONITORS) | BIT(EXPORT_ALLOC_EVENTS) |
              BIT(EXPORT_IO_EVENTS),
     PATHS = BIT(EXPORT_ZONES) | BIT(EXPORT_STACKS) | BIT(EXPORT_PYTHON) |
-            BIT(EXPORT_ALLOCATIONS),
+            BIT(EXPORT_MERGED) | BIT(EXPORT_ALLOCATIONS),
 };
 
 const struct exporter exporters[] = {
@@ -42,6 +44,7 @@ const char *const export_what_names[EXPORT_WHATS] = {
     [EXPORT_ZONES] = "zones",
     [EXPORT_STACKS] = "stacks",
     [EXPORT_PYTHON] = "python",
+    [EXPORT_MERGED] = "merged",
     [EXPORT_ALLOCATIONS] = "allocations",
     [EXPORT_MONITORS] = "monitors",
     [EXPORT_ALLOC_EVENTS] = "alloc-events",
@@ -56,6 +59,16 @@ const struct exporter *exporter_find(const char *name)
         if (strcmp(exporters[i].name, name) == 0)
             return &exporters[i];
     return NULL;
+}
+
+enum export_what export_usual(const struct exporter *exporter, const struct run *run)
+{
+    struct stacks *stacks;
+    if (exporter->usual != EXPORT_STACKS || stacks_open(run->dir, &stacks) < 0)
+        return exporter->usual;
+    const bool merged = stacks->has_merged && stacks->info.samples > 0;
+    stacks_free(stacks);
+    return merged ? EXPORT_MERGED : EXPORT_STACKS;
 }
 
 int64_t export_origin_ns(const struct run *run)

@@ -1,7 +1,7 @@
 /* folded.c: call paths, one a line with its weight: "process;thread;main;f 12".
  *
  * What flamegraph.pl, inferno, speedscope and others read. Weights: samples of CPU time
- * for native stacks, microseconds of wall time for Python, of their own for zones, bytes
+ * for native and merged stacks, microseconds of wall time for Python, of their own for zones, bytes
  * for allocations. Names are the program's: semicolons, blanks at the ends and control
  * characters would be taken for something else and become '_' or ':'.
  */
@@ -16,7 +16,7 @@ struct folded {
     unsigned value;      /* which of a sample's */
     int64_t unit;        /* what one of the weights is */
     struct strmap lines; /* places in one function are one line */
-    struct buf line;
+    struct buf line, label;
     struct export_totals totals;
 };
 
@@ -42,11 +42,13 @@ static int add_sample(void *arg, const struct sample *s)
         buf_putc(line, ';');
     }
     for (unsigned i = s->depth; i-- > 0;) {
-        put_name(line, s->frames[i].name);
+        buf_clear(&f->label);
+        sample_label(&s->frames[i], &f->label);
+        put_name(line, f->label.error ? "" : f->label.data);
         if (i)
             buf_putc(line, ';');
     }
-    struct strmap_entry *e = line->error
+    struct strmap_entry *e = line->error || f->label.error
                                  ? NULL
                                  : strmap_enter(&f->lines, line->data, line->len, NULL);
     if (!e)
@@ -72,8 +74,10 @@ static int print_lines(const struct folded *f, FILE *out)
 int export_folded(const struct export_job *job, struct export_totals *ret_totals)
 {
     const struct sample_source *source = sample_source(job->what);
-    const bool native = job->what == EXPORT_STACKS;
-    struct folded f = { .value = native ? 0 : source->usual, .line = BUF_INIT };
+    const bool native = job->what == EXPORT_STACKS || job->what == EXPORT_MERGED;
+    struct folded f = { .value = native ? 0 : source->usual,
+                        .line = BUF_INIT,
+                        .label = BUF_INIT };
     f.unit = source->types[f.value].unit[0] == 'n' ? 1000 : 1;
     strmap_init(&f.lines);
     int rc = source->walk(job, add_sample, &f);
@@ -83,5 +87,6 @@ int export_folded(const struct export_job *job, struct export_totals *ret_totals
         *ret_totals = f.totals;
     strmap_release(&f.lines);
     buf_release(&f.line);
+    buf_release(&f.label);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "analyse/report.h"
 #include "analyse/stacks.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "trace/format.h"
 
 struct walk {
@@ -46,6 +47,13 @@ static int visit_rest(struct walk *w, struct sample *sample)
 
 /* ---- Native stacks ----------------------------------------------------------------------- */
 
+void sample_label(const struct sample_frame *f, struct buf *out)
+{
+    buf_puts(out, f->name);
+    if (f->python && f->file[0] && f->line)
+        buf_printf(out, " (%s:%u)", path_base(f->file), f->line);
+}
+
 static int visit_stack(void *arg, const struct stack_task *task,
                        const struct stack_entry *entries, unsigned count,
                        uint64_t samples)
@@ -61,17 +69,28 @@ static int visit_stack(void *arg, const struct stack_task *task,
     for (; s.depth < count && s.depth < SAMPLE_DEPTH; s.depth++) {
         const struct stack_entry *e = &entries[s.depth];
         const struct stack_function *f = &w->stacks->functions[e->function];
-        w->frames[s.depth] = (struct sample_frame){ .name = or_unknown(f->name),
-                                                    .file = e->file[0] ? e->file
-                                                                       : f->file,
-                                                    .module = f->module,
-                                                    .line = e->line,
-                                                    .first_line = f->line };
+        w->frames[s.depth] = (struct sample_frame){
+            .name = or_unknown(f->name),
+            .file = e->file[0] ? e->file : f->file,
+            .module = f->module,
+            .line = e->line,
+            .first_line = f->line,
+            .python = e->flags & STACK_FRAME_PYTHON
+        };
+        if (w->frames[s.depth].python)
+            w->frames[s.depth].module = "";
     }
     return s.depth ? w->each(w->arg, &s) : visit_rest(w, &s);
 }
 
-static int walk_stacks(const struct export_job *job, sample_fn *each, void *arg)
+typedef int stacks_walk_fn(const struct stacks *stacks,
+                           int (*each)(void *arg, const struct stack_task *task,
+                                       const struct stack_entry *entries,
+                                       unsigned count, uint64_t samples),
+                           void *arg);
+
+static int walk_native(const struct export_job *job, sample_fn *each, void *arg,
+                       stacks_walk_fn *walk)
 {
     struct stacks *stacks;
     int rc = stacks_open(job->run->dir, &stacks);
@@ -81,7 +100,7 @@ static int walk_stacks(const struct export_job *job, sample_fn *each, void *arg)
                       .arg = arg,
                       .stacks = stacks,
                       .period_ns = (double)stacks->info.period_ns };
-    rc = stacks_walk(stacks, visit_stack, &w);
+    rc = walk(stacks, visit_stack, &w);
     /* Samples that had no room in the tables. */
     const uint64_t all = stacks->info.samples;
     if (rc == 0 && all > w.counted) {
@@ -96,6 +115,16 @@ static int walk_stacks(const struct export_job *job, sample_fn *each, void *arg)
         rc = SONDE_E_NOTFOUND;
     stacks_free(stacks);
     return rc;
+}
+
+static int walk_stacks(const struct export_job *job, sample_fn *each, void *arg)
+{
+    return walk_native(job, each, arg, stacks_walk);
+}
+
+static int walk_merged(const struct export_job *job, sample_fn *each, void *arg)
+{
+    return walk_native(job, each, arg, stacks_walk_merged);
 }
 
 /* ---- Python ------------------------------------------------------------------------------ */
@@ -253,6 +282,10 @@ static const struct sample_source sources[EXPORT_WHATS] = {
                         3,
                         1,
                         walk_python },
+    [EXPORT_MERGED] = { { { "samples", "count" }, { "cpu", "nanoseconds" } },
+                        2,
+                        1,
+                        walk_merged },
     [EXPORT_ALLOCATIONS] = { { { "alloc_objects", "count" },
                                { "alloc_space", "bytes" },
                                { "inuse_objects", "count" },

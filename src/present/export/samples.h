@@ -4,6 +4,7 @@
  *     what          a path                        values
  *     stacks        native functions              samples, CPU time
  *     python        Python functions              samples, wall and CPU time
+ *     merged        both, one calling the other   samples, CPU time
  *     allocations   who asked for memory          allocations, bytes, live ones, live bytes
  *     zones         zones inside zones            calls, time of their own
  *
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "present/export/export.h"
 
 enum { SAMPLE_VALUES = 4, SAMPLE_DEPTH = 512 };
@@ -30,6 +32,7 @@ struct sample_frame {
     const char *module;
     uint32_t line;       /* the place in it; 0 unknown */
     uint32_t first_line; /* where it begins; 0 unknown */
+    bool python;         /* in a merged stack: a Python function */
 };
 
 /* Borrowed for the call. */
@@ -50,6 +53,10 @@ struct sample_source {
     /* SONDE_E_NOTFOUND: the run has none of it. */
     int (*walk)(const struct export_job *job, sample_fn *each, void *arg);
 };
+
+/* How a frame of a merged stack is called where a line has no field of its own: Python's as
+ * "main (train.py:12)", as other tools do; native ones, and frames of other kinds, by name. */
+void sample_label(const struct sample_frame *frame, struct buf *out);
 
 /* NULL: these are no call paths. */
 const struct sample_source *sample_source(enum export_what what);

@@ -213,7 +213,11 @@ static int put_stack(struct speedscope *s, const struct sample *sample)
         rc = put_number(s, sample->thread, "", 0);
     for (unsigned i = sample->depth; rc == 0 && i-- > 0;) {
         const struct sample_frame *f = &sample->frames[i];
-        rc = put_number(s, f->name, f->file, f->first_line);
+        buf_clear(&who);
+        sample_label(f, &who);
+        rc = who.error ? who.error
+                       : put_number(s, who.data, f->file,
+                                    f->python ? f->line : f->first_line);
     }
     json_array_end(&s->w);
     buf_release(&who);

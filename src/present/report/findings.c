@@ -193,7 +193,8 @@ static void put_texts(struct json_writer *w, const char *key, const char *const 
     json_array_end(w);
 }
 
-static void put_bottleneck(struct json_writer *w, const struct finding *f)
+static void put_bottleneck(struct json_writer *w, const struct report *r,
+                           const struct finding *f)
 {
     json_object_begin(w);
     field_text(w, "id", f->id);
@@ -205,6 +206,7 @@ static void put_bottleneck(struct json_writer *w, const struct finding *f)
     put_evidence_json(w, f);
     field_text(w, "recommendation", f->recommendation);
     put_gain(w, f);
+    field_trial(w, "trial", report_trial_of(r, f));
     json_key(w, "symptom");
     json_put_bool(w, f->symptom);
     field_text(w, "bound_by", f->bound_by);
@@ -240,7 +242,7 @@ void fields_of_findings(struct json_writer *w, const struct report *r)
     json_key(w, "bottlenecks");
     json_array_begin(w);
     for (size_t i = 0; i < d->finding_count; i++)
-        put_bottleneck(w, &d->findings[i]);
+        put_bottleneck(w, r, &d->findings[i]);
     json_array_end(w);
     json_key(w, "recommendations");
     json_array_begin(w);
@@ -441,7 +443,8 @@ static void put_loader_settings(struct json_writer *w, const struct report_forec
     }
 }
 
-static void put_forecast(struct json_writer *w, const struct report_forecast *f)
+static void put_forecast(struct json_writer *w, const struct report *r,
+                         const struct report_forecast *f)
 {
     json_object_begin(w);
     field_text(w, "asked", f->text);
@@ -470,6 +473,7 @@ static void put_forecast(struct json_writer *w, const struct report_forecast *f)
     field_seconds(w, "loop_low_s", f->loop.loop_low_ns);
     field_seconds(w, "loop_high_s", f->loop.loop_high_ns);
     field_text(w, "limited_by", forecast_limit_name(f->forecast.limit));
+    field_trial(w, "trial", report_trial_asked(r, f->text));
     json_object_end(w);
 }
 
@@ -478,6 +482,6 @@ void fields_of_forecasts(struct json_writer *w, const struct report *r)
     json_key(w, "what_if");
     json_array_begin(w);
     for (const struct report_forecast *f = r->forecasts; f; f = f->next)
-        put_forecast(w, f);
+        put_forecast(w, r, f);
     json_array_end(w);
 }

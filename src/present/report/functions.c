@@ -143,6 +143,33 @@ static void write_line(struct json_writer *w, const struct hot_line *l)
     json_object_end(w);
 }
 
+/* Of the samples of threads in Python: how many have all of it. */
+static void write_merged(struct json_writer *w, const struct hot_functions *h)
+{
+    const struct stack_merge_row *m = &h->merge;
+    const double python = (double)m->whole + (double)m->partly + (double)m->unmerged;
+    json_key(w, "merged");
+    if (!h->has_merged) {
+        json_put_null(w);
+        return;
+    }
+    json_object_begin(w);
+    field_uint(w, "whole", m->whole);
+    field_uint(w, "partly", m->partly);
+    field_uint(w, "unmerged", m->unmerged);
+    field_uint(w, "native", m->native);
+    field_number(w, "whole_share", python > 0 ? (double)m->whole / python : NAN, 4);
+    field_uint(w, "exact", m->exact);
+    field_uint(w, "line_moved", m->moved);
+    field_uint(w, "resumed", m->resumed);
+    field_uint(w, "unknown_python", m->unknown);
+    field_number(w, "delay_ms_mean",
+                 m->looks ? (double)m->delay_ns / (double)m->looks / 1e6 : NAN, 4);
+    field_number(w, "delay_ms_max", m->looks ? (double)m->delay_max_ns / 1e6 : NAN, 4);
+    field_seconds(w, "cost_s", (double)m->look_ns);
+    json_object_end(w);
+}
+
 static void write_totals(struct json_writer *w, const struct hot_functions *h)
 {
     json_key(w, "sampling");
@@ -158,6 +185,7 @@ static void write_totals(struct json_writer *w, const struct hot_functions *h)
     field_number(w, "own_share", h->samples ? h->own_share : NAN, 6);
     field_number(w, "coverage", h->coverage, 4);
     field_text(w, "unavailable", h->why);
+    write_merged(w, h);
     json_object_end(w);
 }
 

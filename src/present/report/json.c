@@ -167,6 +167,7 @@ static void put_losses(struct json_writer *w, const struct report *r)
     field_uint(w, "too_deep", r->deep_zones);
     field_uint(w, "holes", r->holes);
     field_uint(w, "names_lost", r->names_lost);
+    field_uint(w, "texts_cut", r->texts_cut);
     field_uint(w, "paths_lost", r->paths_lost + r->ops.over_limit);
     field_uint(w, "unreadable_traces", r->files_left_out);
 }
@@ -369,6 +370,7 @@ static void put_not_captured(struct json_writer *w, const struct report *r)
     fields_of_findings(w, r);
     fields_of_account(w, r);
     fields_of_forecasts(w, r);
+    fields_of_trials(w, r);
 }
 
 int report_json_value(const struct report *report, const struct report_style *style,

@@ -212,6 +212,45 @@ static void put_totals(struct json_writer *w, const struct report *r)
     field_uint(w, "unmapped_bytes", a->unmapped_bytes);
 }
 
+static void put_fit(struct json_writer *w, const char *name, const struct batch_fit *f)
+{
+    static const double MIB = 1 << 20;
+    if (!f->known) {
+        field_null(w, name);
+        return;
+    }
+    json_key(w, name);
+    json_object_begin(w);
+    field_uint(w, "batches", f->batches);
+    field_number(w, "base_mb", f->base / MIB, 3);
+    field_number(w, "per_byte", f->per_byte, 6);
+    field_number(w, "per_square_byte", f->per_square, 12);
+    field_number(w, "error_mb", f->error / MIB, 3);
+    field_number(w, "largest_mb", f->largest / MIB, 6);
+    field_number(w, "used_mb", f->held / MIB, 3);
+    field_number(w, "limit_mb", f->limit / MIB, 3);
+    field_number(w, "fits_mb", f->fits / MIB, 6);
+    field_number(w, "fits_low_mb", f->fits_low / MIB, 6);
+    field_number(w, "fits_high_mb", f->fits_high / MIB, 6);
+    field_number(w, "fits_over_largest", f->fits / f->largest, 4);
+    field_number(w, "possible_mb", f->possible / MIB, 6);
+    field_number(w, "likely_mb", f->likely / MIB, 6);
+    json_key(w, "padded");
+    json_put_bool(w, f->padded);
+    json_key(w, "data_set_seen");
+    json_put_bool(w, f->all_seen);
+    json_object_end(w);
+}
+
+static void put_fits(struct json_writer *w, const struct report *r)
+{
+    json_key(w, "batch_memory");
+    json_object_begin(w);
+    put_fit(w, "host", &r->fits[FIT_HOST]);
+    put_fit(w, "gpu", &r->fits[FIT_CARD]);
+    json_object_end(w);
+}
+
 void fields_of_allocations(struct json_writer *w, const struct report *r)
 {
     static const char *const totals[] = { "count", "bytes", "peak_bytes", NULL };
@@ -229,4 +268,5 @@ void fields_of_allocations(struct json_writer *w, const struct report *r)
     put_snapshots(w, a);
     put_coverage(w, a);
     json_object_end(w);
+    put_fits(w, r);
 }

@@ -77,6 +77,7 @@ static void put_consumer(struct json_writer *w, const struct loader *l)
     field_number(w, "bytes", l->batch_bytes.count ? (double)l->bytes : NAN, 0);
     put_distribution(w, "batch_bytes", &l->batch_bytes, 1, 0);
     put_distribution(w, "batch_samples", &l->batch_samples, 1, 3);
+    put_distribution(w, "sample_bytes", &l->sample_bytes, 1, 0);
     field_number(w, "wait_s", l->wait_s, 6);
     field_number(w, "wait_share", l->wait_share, 6);
     field_number(w, "step_share", l->step_share, 6);
@@ -227,6 +228,8 @@ static void put_batch(struct json_writer *w, const struct report *r,
     field_int(w, "worker", b->worker);
     field_uint(w, "samples", b->samples);
     field_uint(w, "bytes", b->bytes);
+    field_number(w, "heap_peak_bytes", b->high ? (double)b->high : NAN, 0);
+    field_number(w, "gpu_peak_bytes", b->card_high ? (double)b->card_high : NAN, 0);
     field_bool(w, "ready", b->ready);
     field_bool(w, "early", b->early);
     field_uint(w, "in_flight", b->in_flight);

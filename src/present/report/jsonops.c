@@ -170,6 +170,8 @@ static void put_operation(struct json_writer *w, const struct report *r, uint32_
     field_uint(w, "open", op->kind == OP_SPAN ? op->spans_open : op->open);
     field_seconds(w, "open_s", op->open_ns);
     field_seconds(w, "suspended_s", op->kind == OP_SPAN ? op->suspended_ns : NAN);
+    if (op->elsewhere_ns > 0)
+        field_seconds(w, "elsewhere_s", op->elsewhere_ns);
     json_object_end(w);
 }
 

@@ -68,6 +68,9 @@ void fields_of_io(struct json_writer *w, const struct report *r);
 /* findings.c: bottlenecks, recommendations, rules; account. */
 void fields_of_findings(struct json_writer *w, const struct report *r);
 void fields_of_forecasts(struct json_writer *w, const struct report *r);
+void fields_of_trials(struct json_writer *w, const struct report *r);
+/* NULL key: an element of a list, with what was tried. NULL trial: null. */
+void field_trial(struct json_writer *w, const char *key, const struct trial_entry *t);
 void fields_of_account(struct json_writer *w, const struct report *r);
 /* jsonloaders.c */
 void fields_of_loaders(struct json_writer *w, const struct report *r);

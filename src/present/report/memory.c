@@ -5,6 +5,7 @@
 #include "base/human.h"
 #include "present/report/sections.h"
 
+enum { NEAR = 2 }; /* times the largest batch: farther is nobody's worry */
 enum { LEAKS_SHOWN = 3, SITES_SHOWN = 3, FULL_SITES = 20, NAME_WIDTH = 44 };
 
 /* What stands around a place: the label, a word, and two numbers with theirs. */
@@ -83,6 +84,27 @@ static void put_site(struct page *page, const struct alloc_site *s)
     buf_release(&place);
 }
 
+/* "batches  up to 12 MiB, in 1.9 GiB; 14 MiB will fit into 2 GiB (1.2 times, modelled)" */
+static bool put_fit(struct page *page, const char *label, const struct batch_fit *f,
+                    const char *where, bool full)
+{
+    char largest[HUMAN_LEN], used[HUMAN_LEN], limit[HUMAN_LEN], fits[HUMAN_LEN];
+    struct buf text = BUF_INIT;
+    if (!f->known || !(f->fits <= (full ? INFINITY : NEAR * f->largest)))
+        return false;
+    buf_printf(&text, "batches of up to %s, with %s of %s in use%s: ",
+               human_bytes(largest, f->largest), human_bytes(used, f->held),
+               human_bytes(limit, f->limit), where);
+    buf_printf(&text, "none beyond %s (%.2f times) will fit, modelled",
+               human_bytes(fits, f->fits), f->fits / f->largest);
+    if (f->possible > f->fits)
+        buf_printf(&text, "; samples seen make up to %s",
+                   human_bytes(largest, f->possible));
+    page_paragraph(page, label, PLAIN, text.data);
+    buf_release(&text);
+    return true;
+}
+
 static void put_events(struct page *page, const struct allocations *a)
 {
     char count[HUMAN_LEN], lost[HUMAN_LEN];
@@ -100,12 +122,13 @@ static void put_events(struct page *page, const struct allocations *a)
     buf_release(&text);
 }
 
-static void put_unseen(struct page *page, const struct allocations *a, size_t most)
+static void put_unseen(struct page *page, const struct allocations *a, size_t most,
+                       bool labelled)
 {
     for (size_t i = 0; i < a->unseen_count && i < most; i++) {
         struct buf text = BUF_INIT;
         clean_text(&text, a->unseen[i], 0);
-        page_paragraph(page, i == 0 && !a->known ? "MEMORY" : "", DIM, text.data);
+        page_paragraph(page, i == 0 && !labelled ? "MEMORY" : "", DIM, text.data);
         buf_release(&text);
     }
 }
@@ -115,10 +138,14 @@ void section_memory(struct page *page, const struct report *r,
 {
     const struct allocations *a = &r->allocations;
     const size_t sites = style->full ? FULL_SITES : SITES_SHOWN;
-    if (!a->known && a->unseen_count == 0)
-        return;
     if (a->known)
         put_totals(page, a);
+    bool any = a->known;
+    any |= put_fit(page, any ? "" : "MEMORY", &r->fits[FIT_HOST], "", style->full);
+    any |= put_fit(page, any ? "" : "MEMORY", &r->fits[FIT_CARD], " on the card",
+                   style->full);
+    if (!any && a->unseen_count == 0)
+        return;
     size_t shown = 0;
     for (size_t i = 0; i < a->site_count && (style->full || shown < LEAKS_SHOWN); i++)
         if (a->sites[i].leak) {
@@ -128,6 +155,6 @@ void section_memory(struct page *page, const struct report *r,
     for (size_t i = 0; i < a->site_count && i < sites; i++)
         put_site(page, &a->sites[i]);
     put_events(page, a);
-    put_unseen(page, a, style->full ? SIZE_MAX : 2);
+    put_unseen(page, a, style->full ? SIZE_MAX : 2, any);
     page_puts(page, PLAIN, "\n");
 }

@@ -98,13 +98,15 @@ static void put_stack(struct page *page, const struct run_death *d)
     buf_release(&text);
 }
 
-void section_verdict(struct page *page, const struct report *r)
+void section_verdict(struct page *page, const struct report *r,
+                     const struct report_style *style)
 {
     put_paragraph(page, "VERDICT", is_bad(r) ? RED : BOLD, r->verdict);
     if (r->why[0])
         put_paragraph(page, "WHY", BOLD, r->why);
     put_stack(page, &r->run->meta.death);
     section_next(page, r);
+    section_offer(page, r, style);
     blank_line(page);
 }
 
@@ -422,7 +424,7 @@ static void put_doubts(struct flow *flow, const struct report *r)
 }
 
 /* As a shell would want it. */
-static void quote(struct buf *out, const char *word)
+void quote_word(struct buf *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "0123456789_@%+=:,./-";
@@ -445,7 +447,7 @@ static void put_more(struct page *page, const struct report *r,
 {
     struct buf ref = BUF_INIT;
     struct buf text = BUF_INIT;
-    quote(&ref, style->ref ? style->ref : r->run->id);
+    quote_word(&ref, style->ref ? style->ref : r->run->id);
     if (!style->full)
         buf_printf(&text, "sonde report %s --full", ref.data);
     const size_t two = text_columns(text.data) + text_columns(ref.data) + 40;

@@ -16,7 +16,8 @@ struct limits {
 };
 
 void section_head(struct page *page, const struct report *r);
-void section_verdict(struct page *page, const struct report *r);
+void section_verdict(struct page *page, const struct report *r,
+                     const struct report_style *style);
 void section_steps(struct page *page, const struct report *r);
 /* training.c */
 void section_training(struct page *page, const struct report *r);
@@ -46,6 +47,11 @@ void section_next(struct page *page, const struct report *r);
 void section_findings(struct page *page, const struct report *r,
                       const struct limits *limits, bool full);
 void section_forecasts(struct page *page, const struct report *r);
+void section_trials(struct page *page, const struct report *r, bool full);
+void section_offer(struct page *page, const struct report *r,
+                   const struct report_style *style);
+/* A word as a shell takes it. */
+void quote_word(struct buf *out, const char *text);
 void section_account(struct page *page, const struct report *r);
 /* How step time moved over the run, where it certainly did. */
 void section_trend(struct page *page, const struct report *r);

@@ -130,7 +130,7 @@ static void print_before(struct halves *h, const struct report *r,
 {
     struct page *p = &h->before;
     section_head(p, r);
-    KEEP_LINES(before, 9, section_verdict(p, r));
+    KEEP_LINES(before, 9, section_verdict(p, r, style));
     KEEP_LINES(before, 5, section_hangs(p, r, style->full));
     section_steps(p, r);
     if (style->full)
@@ -139,6 +139,7 @@ static void print_before(struct halves *h, const struct report *r,
     section_phases(p, r, limits);
     KEEP_UNTIL(before, NO_PARTS, "parts of the run", section_account(p, r));
     KEEP_UNTIL(before, NO_FORECASTS, "forecasts", section_forecasts(p, r));
+    KEEP_LINES(before, 4, section_trials(p, r, style->full));
     KEEP_LINES(before, 5, section_findings(p, r, limits, style->full));
 }
 

@@ -23,6 +23,18 @@ static struct trial slow_transform(void)
                  { FACT_TRANSFORM_GAIN_LOW, 0.4 }, { FACT_TRANSFORM_GAIN_HIGH, 0.76 });
 }
 
+/* Logging waits for a disk that others keep busy too. */
+static void the_worst_symptom_stays_behind_what_explains_it(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_IOWAIT_SHARE, 0.6 }, { FACT_LOG_SHARE, 0.22 },
+                           { FACT_STEPS, 500 });
+    assert_string_equal(first(&c), "logging_stall");
+    assert_int_equal(judged(&c, "io_wait")->severity, SEVERITY_CRITICAL);
+    assert_int_equal(judged(&c, "logging_stall")->severity, SEVERITY_HIGH);
+    trial_release(&c);
+}
+
 static void workers_nobody_has_tried_come_before_a_rewrite(void **state)
 {
     (void)state;
@@ -279,6 +291,7 @@ static void what_says_nothing_is_no_evidence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_worst_symptom_stays_behind_what_explains_it),
         cmocka_unit_test(workers_nobody_has_tried_come_before_a_rewrite),
         cmocka_unit_test(
             reading_ahead_comes_before_a_rewrite_where_the_loop_reads_itself),

@@ -83,7 +83,7 @@ static void an_end_of_an_outer_zone_closes_the_inner_ones(void **state)
     begin(b, 20);
     begin(c, 25);
     end(a, 50);
-    expect("c 25-25 d2 t100 unbalanced\nb 20-25 d1 t100 unbalanced\na 10-50 d0 t100\n",
+    expect("c 25-50 d2 t100 unbalanced\nb 20-50 d1 t100 unbalanced\na 10-50 d0 t100\n",
            &totals);
     assert_int_equal(totals.unbalanced, 2);
 }

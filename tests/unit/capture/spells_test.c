@@ -17,6 +17,34 @@ static void a_young_run_is_sampled_all_the_time(void **state)
     assert_false(s.on);
 }
 
+/* Ten seconds of imports, then the work. */
+static void with_its_work_a_run_is_young_again(void **state)
+{
+    (void)state;
+    struct spells s;
+    spells_init(&s, true, 0, 1);
+    assert_true(spells_follow(&s, 10 * S));
+    assert_false(s.on);
+    spells_begin_anew(&s);
+    assert_true(spells_follow(&s, 10 * S + 1));
+    assert_true(s.on);
+    assert_int_equal(s.weight, 1);
+    assert_false(spells_follow(&s, 20 * S));
+    assert_true(spells_follow(&s, 20 * S + 1));
+    assert_false(s.on);
+    /* One that is young still stays so for longer; nothing changes in that instant. */
+    spells_init(&s, true, 0, 1);
+    spells_begin_anew(&s);
+    assert_false(spells_follow(&s, 4 * S));
+    assert_false(spells_follow(&s, 14 * S - 1));
+    assert_true(spells_follow(&s, 14 * S));
+    assert_false(s.on);
+    /* Who asked for a rate has it anyway. */
+    spells_init(&s, false, 0, 1);
+    spells_begin_anew(&s);
+    assert_false(spells_follow(&s, 1000 * S));
+}
+
 static void who_asked_for_a_rate_gets_it(void **state)
 {
     (void)state;
@@ -93,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_young_run_is_sampled_all_the_time),
+        cmocka_unit_test(with_its_work_a_run_is_young_again),
         cmocka_unit_test(who_asked_for_a_rate_gets_it),
         cmocka_unit_test(weights_add_up_to_the_time),
         cmocka_unit_test(whoever_was_stopped_is_not_sampled_at_once),

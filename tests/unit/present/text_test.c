@@ -110,6 +110,7 @@ static void make_it_worst(struct report *r)
     static char words[LONG + 1];
     static struct finding findings[FINDINGS];
     static const char *notes[NOTES];
+    static struct trial_entry trials[TRIALS_MAX];
     for (size_t i = 0; i < LONG; i++)
         words[i] = i % 7 == 6 ? ' ' : (char)('a' + i % 26);
     for (size_t i = 0; i < FINDINGS; i++)
@@ -126,12 +127,22 @@ static void make_it_worst(struct report *r)
                                         .past_error = NAN };
     for (size_t i = 0; i < NOTES; i++)
         notes[i] = words;
+    for (size_t i = 0; i < TRIALS_MAX; i++) {
+        trials[i] = (struct trial_entry){
+            .step_ns = 1e7, .low_ns = 9e6, .high_ns = 11e6, .loop_ns = NAN, .steps = 60
+        };
+        (void)snprintf(trials[i].asked, sizeof trials[i].asked, "%.120s", words);
+        (void)snprintf(trials[i].note, sizeof trials[i].note, "%.500s", words);
+    }
     r->verdict = r->why = r->next = r->since = words;
     r->diagnosis.made = true;
     r->diagnosis.findings = findings;
     r->diagnosis.finding_count = FINDINGS;
     r->notes = notes;
     r->note_count = NOTES;
+    r->trials = trials;
+    r->trial_count = TRIALS_MAX;
+    r->trial_offered_s = 40;
 }
 
 static void the_worst_run_is_one_screen_too(void **state)
@@ -157,6 +168,59 @@ static void the_worst_run_is_one_screen_too(void **state)
         training_free(&t);
         fake_forget();
     }
+}
+
+static void make_trial(struct report *r, const char *finding, struct trial_entry *t)
+{
+    static struct finding first = { .id = "gc_pauses",
+                                    .title = "GARBAGE COLLECTION",
+                                    .bound_by = "host",
+                                    .severity = SEVERITY_HIGH,
+                                    .description = "It collects.",
+                                    .recommendation = "Collect less.",
+                                    .place = "",
+                                    .gain = { 0.5, 0.9, 0.95 },
+                                    .past_error = NAN };
+    *t = (struct trial_entry){ .step_ns = 13.9e6,
+                               .low_ns = 13.1e6,
+                               .high_ns = 14.8e6,
+                               .loop_ns = NAN,
+                               .steps = 60,
+                               .asked = "gc=40" };
+    (void)snprintf(t->finding, sizeof t->finding, "%s", finding);
+    r->account.mean_ns = 203e6;
+    r->next = first.recommendation;
+    r->diagnosis.findings = &first;
+    r->diagnosis.finding_count = 1;
+    r->trials = t;
+    r->trial_count = 1;
+    r->trial_offered_s = 39.2;
+}
+
+static void a_trial_is_told_with_what_the_model_had_said(void **state)
+{
+    (void)state;
+    struct training t;
+    struct trial_entry trial;
+    const struct report_style style = { .width = 200, .unicode = true, .ref = "@last" };
+    training_make(&t, ENDS_WELL);
+    const struct report whole = *t.report;
+    struct buf text = BUF_INIT;
+    make_trial(t.report, "gc_pauses", &trial);
+    print(&t, &style, &text);
+    assert_non_null(strstr(text.data,
+                           "TRIAL    gc=40: 13.9 ms per step measured "
+                           "(13.1 ms – 14.8 ms, 60 steps) instead of 203 ms, "
+                           "93 % less; the model had said 20.3 ms"));
+    assert_null(strstr(text.data, "--measure")); /* it has been */
+    buf_clear(&text);
+    make_trial(t.report, "", &trial); /* of a question, not of the advice */
+    print(&t, &style, &text);
+    assert_non_null(strstr(text.data, "about 40 s"));
+    assert_non_null(strstr(text.data, "sonde report @last --measure"));
+    buf_release(&text);
+    *t.report = whole;
+    training_free(&t);
 }
 
 static void widths_out_of_range_are_brought_into_it(void **state)
@@ -313,6 +377,7 @@ int main(void)
         TEST(the_report_looks_as_it_should),
         TEST(every_width_holds_and_one_screen_is_enough),
         TEST(the_worst_run_is_one_screen_too),
+        TEST(a_trial_is_told_with_what_the_model_had_said),
         TEST(widths_out_of_range_are_brought_into_it),
         TEST(hostile_names_never_reach_the_terminal),
         TEST(ascii_means_ascii),

@@ -7,10 +7,10 @@
  * What it holds true:
  *  - A word's tick is the one with its low 48 bits nearest to the lane's last event
  *    (or to the block's base, if that is later); a step back counts as no time.
- *  - An end closes the innermost zone of its site; zones further in are closed at the
- *    event before it and are unbalanced. An end without a begin is an orphan.
+ *  - An end closes the innermost zone of its site; zones further in are closed with it
+ *    and are unbalanced. An end without a begin is an orphan.
  *  - At depth MAX_DEPTH zones are counted as deep and not timed.
- *  - Paths beyond MAX_NODES are "(other paths)": all are counted, with their minimum;
+ *  - Paths beyond the limit, sites having no phases, are "(other paths)": all are counted, with their minimum;
  *    time is added up for those only that are not inside another such zone.
  *  - A THREAD record ends what the thread before left open at that one's last event.
  */
@@ -72,7 +72,7 @@ struct model {
     struct model_lane lanes[MAX_LANES];
 };
 
-enum { MODEL_NODES = MAX_NODES - FIRST_NODE };
+enum { MODEL_NODES = MAX_NODES - BEYOND_NODES - FIRST_NODE };
 
 static inline struct model *model_new(void)
 {
@@ -174,11 +174,11 @@ static inline void model_end(struct model *m, struct model_lane *l, unsigned sit
         model_spend(m, l, l->depth, now - l->last);
         return;
     }
+    model_spend(m, l, l->depth, now - l->last);
     while (l->depth > at) {
-        model_close(m, l, l->last)->unbalanced++;
+        model_close(m, l, now)->unbalanced++;
         l->unbalanced++;
     }
-    model_spend(m, l, l->depth, now - l->last);
     (void)model_close(m, l, now);
 }
 

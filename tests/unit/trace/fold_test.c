@@ -485,7 +485,7 @@ static void zones_beyond_the_depth_limit_are_counted_not_timed(void **state)
 static void paths_beyond_the_limit_are_counted_as_others(void **state)
 {
     struct pair *p = *state;
-    enum { PAIRS = (MAX_NODES - FIRST_NODE - 2) / 2, MORE = 100 };
+    enum { PAIRS = (MODEL_NODES - 2) / 2, MORE = 100 };
     uint64_t now = 1000;
     words_zone(&p->words, SITE(0), now, now + 1);
     words_begin(&p->words, SITE(1), now += 10); /* a parent that has a node */
@@ -497,7 +497,7 @@ static void paths_beyond_the_limit_are_counted_as_others(void **state)
     words_end(&p->words, SITE(1), now += 10);
     feed(p, 0, 1000);
     const struct node_stats *s = &p->fold->nodes[NODE_OTHER].stats;
-    assert_int_equal(p->fold->node_count, MAX_NODES);
+    assert_int_equal(p->fold->node_count, MAX_NODES - BEYOND_NODES);
     assert_int_equal(s->count, 2 * MORE);
     assert_int_equal(s->total, 20 * MORE); /* the inner ones' time is in the outer's */
     assert_int_equal(s->min, 3);
@@ -536,7 +536,7 @@ static void a_signal_handler_s_step_back_in_time_costs_nothing(void **state)
     same_to_the_end(p->fold, p->model);
 }
 
-static void a_lost_end_closes_its_zone_at_the_event_before(void **state)
+static void a_lost_end_closes_its_zone_with_the_one_around_it(void **state)
 {
     struct pair *p = *state;
     words_begin(&p->words, SITE(0), 1000);
@@ -546,12 +546,100 @@ static void a_lost_end_closes_its_zone_at_the_event_before(void **state)
     words_end(&p->words, SITE(1), 2100);
     feed(p, 0, 1000);
     const struct node_stats *lost = path_stats(p->fold, 0, PATH(SITE(0), SITE(1)));
-    assert_int_equal(lost->total, 200);
+    assert_int_equal(lost->total, 900);
     assert_int_equal(lost->unbalanced, 1);
     assert_int_equal(path_stats(p->fold, 0, PATH(SITE(0)))->total, 1000);
     assert_int_equal(p->fold->lanes[0].carry.unbalanced, 1);
     assert_int_equal(p->fold->lanes[0].carry.orphan_ends, 1);
     same_to_the_end(p->fold, p->model);
+}
+
+static void zones_that_cross_keep_what_they_share(void **state)
+{
+    struct pair *p = *state;
+    words_begin(&p->words, SITE(0), 1000);
+    words_begin(&p->words, SITE(1), 1100);
+    words_end(&p->words, SITE(0), 1400);
+    words_end(&p->words, SITE(1), 1900);
+    feed(p, 0, 1000);
+    assert_int_equal(path_stats(p->fold, 0, PATH(SITE(0)))->total, 400);
+    const struct node_stats *inner = path_stats(p->fold, 0, PATH(SITE(0), SITE(1)));
+    assert_int_equal(inner->total, 300);
+    assert_int_equal(inner->unbalanced, 1);
+    assert_int_equal(p->fold->lanes[0].carry.unbalanced, 1);
+    assert_int_equal(p->fold->lanes[0].carry.orphan_ends, 1);
+    same_to_the_end(p->fold, p->model);
+}
+
+/* ---- Beyond the limit, with phases ------------------------------------------------ */
+
+enum { NONE_AT = 5000, FORWARD_AT, BACKWARD_AT, EVALUATION_AT, LOADING_AT, SYNC_AT };
+
+static unsigned known_phase(const void *arg, unsigned site)
+{
+    (void)arg;
+    switch (site) {
+    case FORWARD_AT:
+        return SONDE_FORWARD;
+    case BACKWARD_AT:
+        return SONDE_BACKWARD;
+    case EVALUATION_AT:
+        return SONDE_EVALUATION;
+    case LOADING_AT:
+        return SONDE_DATA_LOADING;
+    case SYNC_AT:
+        return SONDE_SYNC;
+    default:
+        return 0;
+    }
+}
+
+/* Total less what is counted elsewhere: such nodes have no children. 0: none. */
+static uint64_t beyond_self(const struct fold *f, unsigned root, unsigned phase)
+{
+    for (unsigned i = FIRST_NODE; i < f->node_count; i++)
+        if (f->nodes[i].parent == NODE_OTHER &&
+            f->nodes[i].site == (BEYOND_SITE | root << 5 | phase))
+            return f->nodes[i].stats.total - f->nodes[i].stats.suspended;
+    return 0;
+}
+
+static void time_beyond_the_limit_is_that_of_its_phase(void **state)
+{
+    struct pair *p = *state;
+    uint64_t now = 1000;
+    p->fold->phase_of = known_phase;
+    words_begin(&p->words, SITE(0), now); /* a zone without a phase, all around */
+    for (unsigned i = 1; i <= MODEL_NODES; i++, now += 10)
+        words_zone(&p->words, SITE(i), now + 1, now + 2);
+    const uint64_t full = now;
+    words_begin(&p->words, FORWARD_AT, now += 100); /* 400 less 100 */
+    words_begin(&p->words, NONE_AT, now + 50);      /* no phase: part of it */
+    words_begin(&p->words, BACKWARD_AT, now + 100); /* 100 less 30 */
+    words_zone(&p->words, FORWARD_AT, now + 110, now + 140);
+    words_end(&p->words, BACKWARD_AT, now + 200);
+    words_end(&p->words, NONE_AT, now + 300);
+    words_end(&p->words, FORWARD_AT, now += 400);
+    words_begin(&p->words, EVALUATION_AT, now += 100); /* with what it fetches: 200 */
+    words_zone(&p->words, LOADING_AT, now + 10, now + 60);
+    words_end(&p->words, EVALUATION_AT, now += 200);
+    words_begin(&p->words, NONE_AT, now += 10); /* 60 are its own: they stay outside */
+    words_zone(&p->words, SYNC_AT, now + 20, now + 60);
+    words_end(&p->words, NONE_AT, now += 100);
+    words_end(&p->words, SITE(0), now += 10);
+    feed(p, 3, 1000);
+    assert_int_equal(beyond_self(p->fold, 3, SONDE_FORWARD), 400 - 100 + 30);
+    assert_int_equal(beyond_self(p->fold, 3, SONDE_BACKWARD), 100 - 30);
+    assert_int_equal(beyond_self(p->fold, 3, SONDE_EVALUATION), 200);
+    assert_int_equal(beyond_self(p->fold, 3, SONDE_DATA_LOADING), 0);
+    assert_int_equal(beyond_self(p->fold, 3, SONDE_SYNC), 40);
+    /* What is around all of it has the rest, and nothing is counted twice. */
+    const struct node_stats *outer = path_stats(p->fold, 3, PATH(SITE(0)));
+    assert_int_equal(outer->total, now - 1000);
+    assert_int_equal(outer->suspended, 400 + 200 + 40);
+    assert_true(outer->total - outer->suspended > full - 1000);
+    /* Without phases: NONE_AT twice, of which one is inside of another node's. */
+    assert_int_equal(p->fold->nodes[NODE_OTHER].stats.total, 100 + 1);
 }
 
 static void payload_without_its_head_and_heads_without_payload_are_skipped(void **state)
@@ -737,7 +825,9 @@ int main(void)
         ONE(paths_beyond_the_limit_are_counted_as_others),
         ONE(the_tick_counter_may_run_over),
         ONE(a_signal_handler_s_step_back_in_time_costs_nothing),
-        ONE(a_lost_end_closes_its_zone_at_the_event_before),
+        ONE(a_lost_end_closes_its_zone_with_the_one_around_it),
+        ONE(zones_that_cross_keep_what_they_share),
+        ONE(time_beyond_the_limit_is_that_of_its_phase),
         ONE(payload_without_its_head_and_heads_without_payload_are_skipped),
         ONE(a_thread_s_open_zones_end_at_its_own_last_event),
         ONE(an_event_older_than_its_block_keeps_its_tick),

@@ -1,0 +1,413 @@
+"""What a trial leaves out (sonde/_trial), each way of it on its own."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import time
+import types
+
+import conftest  # noqa: F401  puts the package on the path
+import pytest
+
+from sonde._trial import collector, intercept, memo, steps
+
+
+class Course:
+    """As much of a trial as an ablation needs."""
+
+    def __init__(self, **spec):
+        self.spec, self.step, self.looks, self.parts = spec, 0, [], []
+        self.whole = False
+
+    past_start = True
+
+    def part(self, name):
+        self.parts.append(steps.Part(name))
+        return self.parts[-1]
+
+
+# ---- in front of functions ----
+
+
+def plain(a, b=2, *rest, c=3, **more):
+    return (a, b, rest, c, more)
+
+
+def outer(x):
+    def inner(y):
+        return x + y
+
+    return inner
+
+
+class Kind:
+    def __init__(self):
+        self.n = 1
+
+    def method(self, k=1):
+        return self.n + k
+
+    @property
+    def twice(self):
+        return 2 * self.n
+
+
+class Below(Kind):
+    def method(self, k=1):
+        return super().method(k) + 100  # has __class__ in its closure
+
+
+@pytest.mark.parametrize(
+    "function, call",
+    [
+        (plain, lambda f: f(1, c=9, z=4)),
+        (Kind.method, lambda f: Kind().method(5)),
+        (Below.method, lambda f: Below().method()),
+        (Kind.twice.fget, lambda f: Kind().twice),
+    ],
+)
+def test_a_handler_stands_in_front_of_a_function_and_leaves(function, call):
+    before = call(function)
+    seen = []
+
+    def handler(original, args, kwargs):
+        seen.append(args)
+        return original(*args, **kwargs)
+
+    code = function.__code__
+    standing = intercept.Standing(code, handler)
+    assert standing
+    assert call(function) == before
+    assert len(seen) >= 1
+    standing.leave()
+    assert function.__code__ is code
+    assert call(function) == before
+    assert len(seen) == 1
+
+
+def test_a_closure_keeps_what_it_closes_over():
+    f = outer(10)
+    standing = intercept.Standing(f.__code__, lambda o, a, k: -o(*a, **k))
+    assert f(5) == -15
+    standing.leave()
+    assert f(5) == 15
+
+
+def test_an_exception_goes_through():
+    def fails():
+        raise KeyError("mine")
+
+    assert intercept.Standing(fails.__code__, lambda o, a, k: o(*a, **k))
+    with pytest.raises(KeyError, match="mine"):
+        fails()
+
+
+def test_nobody_stands_in_front_of_generators_and_coroutines():
+    def many():
+        yield 1
+
+    async def later():
+        return 1
+
+    for f in (many, later):
+        assert not intercept.Standing(f.__code__, lambda o, a, k: None)
+    assert list(many()) == [1]
+
+
+def test_a_place_is_found_by_file_line_and_name():
+    line = plain.__code__.co_firstlineno + 1
+    name = os.path.basename(__file__)
+    assert intercept.find(f"{name}:{line} in plain") is plain.__code__
+    assert intercept.find(f"{name}:{line} in other") is None
+    assert intercept.find(f"nobody.py:{line} in plain") is None
+    for nonsense in ("", ":", "x.py", "x.py:y in z", " in ", "x.py:99999999999 in z"):
+        assert intercept.find(nonsense) is None
+
+
+def test_a_stack_names_what_stands_behind_a_stub():
+    import sys
+
+    def caller():
+        return intercept.codes_of(sys._getframe())
+
+    code = caller.__code__
+    intercept.Standing(code, lambda o, a, k: o(*a, **k))
+    assert caller().count(code) == 2  # the stub, and the function itself
+
+
+# ---- what is kept ----
+
+
+def slow(n):
+    time.sleep(0.004)
+    return [n]
+
+
+def test_results_are_handed_out_again_after_the_part_of_their_time_that_is_left():
+    kept = memo.Memo(0.25, calls=8)
+    first = [kept.call(slow, n) for n in range(8)]
+    assert first == [[n] for n in range(8)]
+    assert kept.ready
+    start = time.perf_counter()
+    again = [kept.call(slow, 99) for _ in range(20)]
+    took = (time.perf_counter() - start) / 20
+    assert all(a in first for a in again)
+    asked = [sum(w) for w in kept.waits]
+    took_first = [wall for wall, _, _ in kept.kept]
+    assert asked == pytest.approx([0.25 * w for w in took_first], abs=2)
+    assert took >= 0.9e-9 * min(asked)  # a machine with others on it takes longer
+
+
+def test_what_costs_nothing_still_costs_the_least_it_may():
+    kept = memo.Memo(0.0, least_ns=500_000, calls=4)
+    for n in range(4):
+        kept.call(slow, n)
+    assert all(sum(w) == pytest.approx(500_000, abs=2) for w in kept.waits)
+    start = time.perf_counter()
+    for _ in range(10):
+        kept.call(slow, 0)
+    assert time.perf_counter() - start > 0.0045
+
+
+def test_the_least_is_never_more_than_it_took():
+    kept = memo.Memo(0.0, least_ns=50_000_000, calls=4)
+    for _ in range(4):
+        kept.call(lambda: 1)
+    assert all(sum(w) <= wall for w, (wall, _, _) in zip(kept.waits, kept.kept))
+
+
+def test_slow_ones_become_like_the_others():
+    kept = memo.Memo(1.0, even=True, calls=12)
+
+    def uneven(n):
+        time.sleep(0.2 if n == 7 else 0.002)
+        return n
+
+    for n in range(12):
+        kept.call(uneven, n)
+    given = {kept.call(uneven, 0) for _ in range(30)}
+    assert 7 not in given
+    assert len(given) > 3
+
+
+def test_containers_are_new_each_time_and_tensors_where_they_are_changed():
+    kept = memo.Memo(0.0, calls=3)
+    for _ in range(3):
+        kept.call(lambda: {"a": [1, 2]})
+    one = kept.call(dict)
+    one["a"].append(3)
+    one.pop("a")
+    assert all(kept.call(dict) == {"a": [1, 2]} for _ in range(4))
+
+
+def test_workers_share_what_the_first_one_kept(tmp_path):
+    file = str(tmp_path / "kept")
+    first = memo.Memo(0.0, calls=4, file=file)
+    for n in range(4):
+        first.call(slow, n)
+    assert os.path.exists(file)
+    second = memo.Memo(0.0, calls=4, file=file)
+    assert second.call(slow, 77) in [[n] for n in range(4)]
+    assert second.ready
+
+
+def test_a_damaged_file_between_workers_is_left_alone(tmp_path):
+    file = tmp_path / "kept"
+    file.write_bytes(b"\x80no pickle")
+    kept = memo.Memo(0.0, calls=3, file=str(file))
+    assert kept.call(slow, 5) == [5]
+
+
+# ---- the collector ----
+
+
+@pytest.fixture
+def untouched_collector():
+    collect, set_threshold, threshold = gc.collect, gc.set_threshold, gc.get_threshold()
+    yield
+    gc.collect, gc.set_threshold = collect, set_threshold
+    gc.set_threshold(*threshold)
+    gc.unfreeze()
+
+
+def test_every_kth_collection_is_done(untouched_collector, monkeypatch):
+    done = []
+    monkeypatch.setattr(collector, "_collect", lambda *a: done.append(1) or 5)
+    course = Course(gc={"times": 10})
+    collector.install(course)
+    answers = [gc.collect() for _ in range(40)]
+    assert len(done) == 4
+    assert answers.count(5) == 4 and answers.count(0) == 36
+
+
+def test_a_collector_that_runs_by_itself_runs_more_seldom(untouched_collector):
+    course = Course(gc={"times": 10})
+    before = gc.get_threshold()[0]
+    collector.install(course)
+    course.step = 10
+    for look in course.looks:
+        look()
+    assert gc.get_threshold()[0] == 10 * before
+    assert course.parts[0].settled
+
+
+# ---- rarer ----
+
+
+def rare(times, course=None):
+    from sonde._trial import seldom
+
+    course = course or Course()
+    training = types.SimpleNamespace(
+        enough=True,
+        chain=lambda frame: [acts.__code__],
+        owner=lambda frame: "main()",
+    )
+    return course, seldom._Rare(course, training, {"what": "checkpoint", "times": times})
+
+
+acted = []
+
+
+def acts(step=0, every=1, one=None):
+    if step % every == 0:
+        acted.append(step)
+        one.event(None)
+        return f"saved {step}"
+    return None
+
+
+@pytest.fixture
+def acting():
+    code = acts.__code__
+    acted.clear()
+    yield
+    acts.__code__ = code
+
+
+def test_a_function_that_acts_at_each_call_is_left_out_but_for_every_kth(acting):
+    course, one = rare(10)
+    for course.step in range(1, 103):
+        answer = acts(course.step, 1, one)
+        assert answer is not None
+    assert one.part.settled
+    # Two while it was found out, then a tenth.
+    assert len(acted) == 12
+    assert one.part.told["seen"] == 102 and one.part.told["kept"] == 12
+
+
+def test_a_function_that_acts_every_fifth_call_goes_on_to_be_called(acting):
+    course, one = rare(4)
+    for course.step in range(1, 101):
+        acts(course.step, 5, one)
+    assert one.period == 5
+    assert acted[:3] == [5, 10, 15]
+    assert len(acted) == 3 + 17 // 4
+    assert one.part.told["seen"] == 20
+
+
+def test_what_is_part_of_the_loop_says_so(acting):
+    course, one = rare(10)
+    one.training.chain = lambda frame: []
+    course.step = 1
+    one.event(None)
+    assert one.part.why == "it is part of main()"
+    assert not one.part.settled
+
+
+def test_what_never_comes_in_the_first_steps_is_not_waited_for():
+    course, one = rare(10)
+    course.step = 39
+    one.none_came()
+    assert not one.part.settled
+    course.step = 40
+    one.none_came()
+    assert one.part.settled and not one.part.why
+
+
+# ---- the course ----
+
+
+def course_in(tmp_path, **spec):
+    return steps.Course(
+        {"scratch": str(tmp_path), "outcome": str(tmp_path / "outcome"), **spec}
+    )
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    """What the course does to the recorder and the process, in order."""
+    done = []
+    monkeypatch.setattr(steps._sonde, "resume", lambda: done.append("resume"))
+    monkeypatch.setattr(steps._sonde, "steps_told", lambda f: done.append("told"))
+    monkeypatch.setattr(steps.atexit, "register", lambda f: None)
+
+    def leave(status):
+        done.append("exit")
+        raise SystemExit(status)
+
+    monkeypatch.setattr(steps.os, "_exit", leave)
+    return done
+
+
+def test_steps_are_measured_when_all_is_in_effect_and_warm(tmp_path, recorder):
+    course = course_in(tmp_path, steps=20, warmup=5)
+    part = course.part("gc")
+    for _ in range(10):
+        course.begins()
+    assert not recorder  # not in effect yet
+    part.settled = True
+    with pytest.raises(SystemExit):
+        for _ in range(100):
+            course.begins()
+    assert recorder == ["resume", "exit"]
+    assert course.from_step == 16
+    outcome = json.loads((tmp_path / "outcome").read_text())
+    assert outcome["ended"] == "steps"
+    assert outcome["steps"] - outcome["from_step"] == 22  # one open, one to end on
+
+
+def test_what_cannot_be_applied_ends_the_trial_with_the_reason(tmp_path, recorder):
+    course = course_in(tmp_path)
+    course.part("evaluation").why = "it is part of main()"
+    with pytest.raises(SystemExit):
+        course.begins()
+    outcome = json.loads((tmp_path / "outcome").read_text())
+    assert outcome["ended"] == "failed"
+    assert outcome["parts"][0]["why"] == "it is part of main()"
+
+
+def test_what_is_never_seen_ends_the_trial(tmp_path, recorder):
+    course = course_in(tmp_path)
+    course.part("evaluation")
+    with pytest.raises(SystemExit):
+        for _ in range(1000):
+            course.begins()
+    assert "nothing of it was seen" in (tmp_path / "outcome").read_text()
+
+
+def test_of_several_interpreters_one_is_measured(tmp_path, recorder):
+    first, second = course_in(tmp_path), course_in(tmp_path)
+    for _ in range(5):
+        first.begins()
+        second.begins()
+    assert first.step == 5 and second.step == 0
+
+
+# ---- torch ----
+
+
+def test_a_trial_without_a_spec_does_nothing():
+    from sonde import _trial
+
+    _trial.start()
+    assert _trial.course is None
+
+
+def test_a_spec_that_is_none_is_told_and_the_program_runs(run, tmp_path):
+    spec = tmp_path / "spec.json"
+    for text in ("", "[]", "{}", '{"scratch": 3}', json.dumps({"scratch": "x" * 70000})):
+        spec.write_text(text)
+        assert run("print('ran')", SONDE_TRIAL=spec).stdout.strip() == "ran"

@@ -1,0 +1,123 @@
+"""A loop that knows what it takes: forward works for a while, and one thing is ill.
+
+Usage: trial_truth.py ILLNESS [--cured] [--steps N]
+"""
+import argparse
+import gc
+import os
+import sys
+import tempfile
+import time
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+
+def work(seconds):
+    """CPU time, so that others on the machine do not count."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 1)
+
+    def forward(self, x):
+        work(0.004)
+        return self.layer(x)
+
+
+class Samples(Dataset):
+    def __len__(self):
+        return 4000
+
+    def __getitem__(self, i):
+        if args.illness == "storage" and not args.cured:
+            time.sleep(0.005)
+        if args.illness == "transform" and not args.cured:
+            work(0.004)
+        return torch.ones(8)
+
+
+class Keeper:
+    def __init__(self, path, every):
+        self.path, self.every = path, every
+
+    def after_step(self, step, net):
+        if step % self.every == 0:
+            work(0.02)
+            torch.save(net.state_dict(), self.path + ".part")
+            os.replace(self.path + ".part", self.path)
+
+
+def write_diary(step):
+    for _ in range(5):
+        diary_line(step)
+    return step
+
+
+def diary_line(step):
+    work(0.004)
+    diary.write(f"{step}\n")
+    diary.flush()
+    os.fsync(diary.fileno())
+
+
+@torch.no_grad()
+def evaluate(net):
+    net.eval()
+    for _ in range(5):
+        net(torch.ones(4, 8))
+    net.train()
+    return 1.0
+
+
+def train():
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = DataLoader(Samples(), batch_size=4, num_workers=0)
+    keeper = Keeper(args.save, 10 if args.cured else 1)
+    best = 0.0
+    for step, x in enumerate(loader, 1):
+        loss = net(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rare = not args.cured or step % 10 == 0
+        if args.illness == "logging" and rare:
+            write_diary(step)
+        if args.illness == "gc" and rare:
+            gc.collect()
+        if args.illness == "checkpoint":
+            keeper.after_step(step, net)
+        if args.illness == "evaluation" and step % (20 if args.cured else 2) == 0:
+            best = max(best, evaluate(net))
+        if args.illness == "fails" and "SONDE_TRIAL" in os.environ and step == 20:
+            raise RuntimeError("not twice")
+        if args.illness == "inline":
+            net.eval()
+            with torch.no_grad():
+                net(x)
+            net.train()
+        if args.illness == "saves":
+            torch.save(net.state_dict(), args.save)
+        if step == args.steps:
+            break
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("illness")
+parser.add_argument("--cured", action="store_true")
+parser.add_argument("--steps", type=int, default=100)
+parser.add_argument("--save", default="")
+args = parser.parse_args()
+torch.set_num_threads(1)
+keep = [[i] for i in range(400000)] if args.illness == "gc" else []
+with tempfile.TemporaryDirectory() as folder:
+    diary = open(os.path.join(folder, "diary"), "w", encoding="ascii")
+    train()
+sys.exit(0)

@@ -1,0 +1,198 @@
+#include "tune/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "unit.h"
+
+/* A loader without workers, and what is known of it. */
+struct stated {
+    struct facts f;
+    struct pipeline pipe;
+    struct plan_known known;
+};
+
+static void state_run(struct stated *s)
+{
+    facts_init(&s->f);
+    s->f.v[FACT_CORES] = 2;
+    s->f.v[FACT_INPUT_SHARE] = 0.8;
+    s->pipe = (struct pipeline){ .known = true,
+                                 .prefetch = 2,
+                                 .cores = 2,
+                                 .step_ns = 1e7,
+                                 .compute_ns = 2e6,
+                                 .make_ns = 8e6,
+                                 .transform_share = NAN,
+                                 .collate_share = NAN };
+    s->known = (struct plan_known){ &s->f, &s->pipe, "train.py:41" };
+}
+
+static struct plan cure_of(struct stated *s, const char *id, const char *place)
+{
+    char why[PLAN_WHY] = "";
+    struct plan p;
+    const struct finding f = { .id = id, .place = place, .gain = { 0.2, 0.4, 0.5 } };
+    if (plan_cure(&s->known, &f, &p, why) != 0)
+        fail_msg("%s: %s", id, why);
+    return p;
+}
+
+static struct plan asked_for(struct stated *s, const char *text)
+{
+    char error[WHATIF_ERROR_LEN], why[PLAN_WHY] = "";
+    struct settings settings = whatif_now(&s->pipe);
+    struct plan p;
+    assert_int_equal(whatif_parse(text, &settings, error), 0);
+    if (plan_asked(&s->known, text, &settings, &p, why) != 0)
+        fail_msg("%s: %s", text, why);
+    return p;
+}
+
+static json_t *written(const struct plan *p)
+{
+    const struct plan_course course = {
+        "/tmp/s \"x\"", "/tmp/s/o", 60, 10, 120, false
+    };
+    struct buf text = BUF_INIT;
+    plan_write(p, &course, &text);
+    json_t *root = json_loadb(text.data, text.len, 0, NULL);
+    buf_release(&text);
+    assert_non_null(root);
+    return root;
+}
+
+static double number(const json_t *root, const char *key, const char *inner)
+{
+    const json_t *o = json_object_get(root, key);
+    return json_number_value(inner ? json_object_get(o, inner) : o);
+}
+
+static void settings_of_the_loader_are_for_the_loader_that_trains(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    const struct plan p = asked_for(&s, "workers=4,prefetch=3");
+    json_t *root = written(&p);
+    assert_near(number(root, "loader", "workers"), 4, 0);
+    assert_near(number(root, "loader", "prefetch"), 3, 0);
+    assert_string_equal(json_string_value(json_object_get(root, "place")),
+                        "train.py:41");
+    assert_string_equal(json_string_value(json_object_get(root, "scratch")),
+                        "/tmp/s \"x\"");
+    assert_null(json_object_get(root, "sample"));
+    assert_false(p.by_loop);
+    json_decref(root);
+}
+
+static void of_a_sample_what_is_no_transform_stays(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    s.pipe.transform_share = 0.6; /* of a batch, of which a fifth is collating */
+    s.pipe.collate_share = 0.2;
+    const struct plan p = asked_for(&s, "transform=4");
+    assert_near(p.sample_left, 1 - 0.75 + 0.75 / 4, 1e-9);
+    assert_near(p.sample_least_us, 0, 0);
+    s.pipe.transform_share = NAN;
+    assert_near(asked_for(&s, "transform=4").sample_left, 0.25, 1e-9);
+}
+
+static void a_loop_that_loads_by_itself_has_its_function_kept(void **state)
+{
+    (void)state;
+    struct stated s;
+    char why[PLAN_WHY];
+    struct plan p;
+    const struct finding reads = { .id = "small_reads",
+                                   .place = "/data/x.bin",
+                                   .gain = { 0.1, 0.4, 0.5 } };
+    state_run(&s);
+    s.pipe.by_hand = true;
+    assert_int_equal(plan_cure(&s.known, &reads, &p, why), -ENOTSUP);
+    s.f.place[PLACE_TRANSFORM] = "strips.py:12 in read_strip";
+    p = cure_of(&s, "small_reads", "/data/x.bin");
+    assert_string_equal(p.memo_place, "strips.py:12 in read_strip");
+    assert_true(isnan(p.sample_left));
+}
+
+static void rarer_work_is_measured_by_the_loop_where_it_lies_between_steps(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    s.f.place[PLACE_LOG] = "weir_gates.py:27 in line";
+    const struct plan log = asked_for(&s, "logging=20");
+    assert_int_equal(log.rare_count, 1);
+    assert_string_equal(log.rare[0].place, "weir_gates.py:27 in line");
+    assert_false(log.by_loop);
+    assert_true(asked_for(&s, "evaluation=10").by_loop);
+    assert_true(asked_for(&s, "checkpoint=10").by_loop);
+    json_t *root = written(&log);
+    const json_t *one = json_array_get(json_object_get(root, "seldom"), 0);
+    assert_near(json_number_value(json_object_get(one, "times")), 20, 0);
+    assert_string_equal(json_string_value(json_object_get(one, "what")), "logging");
+    json_decref(root);
+}
+
+static void a_finding_is_cured_as_its_advice_says(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    s.f.v[FACT_WORKERS_BEST] = 8;
+    assert_int_equal(cure_of(&s, "data_loading_bound", "").workers, 8);
+    assert_string_equal(cure_of(&s, "data_loading_bound", "").asked, "workers=8");
+    assert_string_equal(cure_of(&s, "data_loading_bound", "").finding,
+                        "data_loading_bound");
+    assert_near(cure_of(&s, "metadata_bound", "").sample_least_us, 20, 0);
+    assert_true(cure_of(&s, "slow_samples", "").even);
+    assert_true(cure_of(&s, "gc_pauses", "").gc_freeze);
+    assert_int_equal(cure_of(&s, "oversubscribed", "").threads, 2);
+    assert_true(cure_of(&s, "allocation_churn", "").note[0] != '\0');
+    s.f.v[FACT_EVALUATION_SHARE] = 0.5; /* to be a tenth: nine times as rare */
+    assert_near(cure_of(&s, "evaluation_heavy", "").rare[0].times, 9, 0);
+    s.f.v[FACT_BATCH_SIZE] = 4;
+    assert_near(cure_of(&s, "batch_too_small", "").batch, 16, 0);
+}
+
+static void what_nothing_can_stand_for_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    struct stated s;
+    struct plan p;
+    static const char *const none[] = { "slow_blas", "padding_waste", "memory_leak",
+                                        "sync_stall" /* without a place */,
+                                        "epoch_boundary_stall" /* no workers */ };
+    state_run(&s);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        char why[PLAN_WHY] = "";
+        const struct finding f = { .id = none[i], .place = "" };
+        assert_int_equal(plan_cure(&s.known, &f, &p, why), -ENOTSUP);
+        assert_true(why[0] != '\0');
+    }
+    char why[PLAN_WHY] = "";
+    struct settings exchange = whatif_now(&s.pipe);
+    exchange.exchange = 4;
+    assert_int_equal(plan_asked(&s.known, "exchange=4", &exchange, &p, why), -ENOTSUP);
+    assert_true(why[0] != '\0');
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_of_the_loader_are_for_the_loader_that_trains),
+        cmocka_unit_test(of_a_sample_what_is_no_transform_stays),
+        cmocka_unit_test(a_loop_that_loads_by_itself_has_its_function_kept),
+        cmocka_unit_test(
+            rarer_work_is_measured_by_the_loop_where_it_lies_between_steps),
+        cmocka_unit_test(a_finding_is_cured_as_its_advice_says),
+        cmocka_unit_test(what_nothing_can_stand_for_is_refused_with_the_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
