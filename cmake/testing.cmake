@@ -90,7 +90,7 @@ function(add_python_test source label)
     string(REGEX REPLACE "^test_" "" name ${name})
     # Debian's interpreter, which has Debian's pytest; the first python3 may have none.
     add_test(NAME ${label}/${name}
-             COMMAND /usr/bin/python3 -m pytest -q -p no:cacheprovider ${source})
+             COMMAND /usr/bin/python3 -m pytest -q -rR -p no:cacheprovider ${source})
     describe_test(${label}/${name} ${source} 300 ${label})
 endfunction()
 

@@ -77,7 +77,7 @@ FACT(LOAD_LINE_SHARE, "slowest_line_of_loading", "share",
      "Python stacks, no workers: one line's part of the time to load")
 FACT(QUEUE_EMPTY_SHARE, "queue_empty_share", "share", "loader")
 FACT(QUEUE_WAIT_SHARE, "queue_wait_share", "share",
-     "loader, of a step: nothing to take from the queue")
+     "loader, of a step: nothing to take, or a worker that did not answer")
 FACT(WORKER_BUSY_SHARE, "worker_busy_share", "share", "loader")
 FACT(CROWDED_SHARE, "cores_taken_by_workers", "share",
      "loader and monitors, no core idle")

@@ -287,7 +287,7 @@ void facts_of_loader(struct report *r, struct facts *f)
     f->v[FACT_BATCH_SIZE] = batch_size_of(l);
     f->v[FACT_BATCH_MB] = loader_batch_mb(l);
     if (l->num_workers > 0)
-        f->v[FACT_QUEUE_WAIT_SHARE] = loader_mean_ns(&l->wait) /
+        f->v[FACT_QUEUE_WAIT_SHARE] = (loader_mean_ns(&l->wait) + loader_answer_ns(l)) /
                                       f->v[FACT_STEP_MEAN_MS] / 1e6;
     if (l->num_workers > 0)
         f->v[FACT_QUEUE_EMPTY_SHARE] = 1 - l->ready_share * (1 - late_share(r, l));

@@ -109,6 +109,38 @@ double loader_usual_receive_ns(const struct loader *l)
     return 1.5e6 + 1.2e6 * (isnan(mb) ? 0 : mb);
 }
 
+/* The batch its worker was making while this one was being taken; NULL: none. Batches of
+ * one worker are made in their order. */
+static const struct loader_batch *made_next(const struct loader *l, size_t of)
+{
+    const struct loader_batch *b = &l->recent[of];
+    for (size_t i = of + 1; i < l->recent_count; i++)
+        if (l->recent[i].worker == b->worker && l->recent[i].begun_ns >= b->made_ns)
+            return &l->recent[i];
+    return NULL;
+}
+
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+double loader_answer_ns(const struct loader *l)
+{
+    const double usual = loader_usual_receive_ns(l);
+    double sum = 0;
+    for (size_t i = 0; i < l->recent_count; i++) {
+        const struct loader_batch *b = &l->recent[i];
+        const struct loader_batch *next = b->worker >= 0 ? made_next(l, i) : NULL;
+        if (!next || b->sent_ns <= 0)
+            continue;
+        const int64_t from = latest(latest(b->asked_ns, b->sent_ns), next->begun_ns);
+        const int64_t to = b->given_ns < next->made_ns ? b->given_ns : next->made_ns;
+        sum += fmax((double)(to - from) - usual, 0);
+    }
+    return l->recent_count ? sum / (double)l->recent_count : 0;
+}
+
 /* How much longer than it computes a process would like to: it also waits for a core,
  * and that is no waiting for data. */
 double loader_wants_cpu(const struct report *r, uint32_t pid)

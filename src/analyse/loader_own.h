@@ -26,6 +26,9 @@ bool loader_ahead_is_epoch(const struct loader *loader);
 bool loader_is_busy(const struct loader *loader);
 /* What taking a batch from a worker with nothing else to do costs at most. */
 double loader_usual_receive_ns(const struct loader *loader);
+/* How long a batch that was ready waited, on average, for its worker to answer, because
+ * that one was making another: a slow sample holds up the batches before it, too. */
+double loader_answer_ns(const struct loader *loader);
 
 /* How many times as long as it computes a process would like to run; 1: it never waits
  * for a core, or nobody knows. */

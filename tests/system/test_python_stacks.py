@@ -10,6 +10,9 @@ import pytest
 from pythons import interpreters
 from sonde_test import SOURCE, run, sonde
 
+# Shares of a few hundred samples, of programs that may lose their cores to others.
+pytestmark = pytest.mark.flaky(reruns=2)
+
 PROGRAM = SOURCE / "tests/system/progs/py_known_times.py"
 BURSTS = SOURCE / "tests/system/progs/py_bursts.py"
 ASKS = SOURCE / "tests/system/progs/py_asks_clock.py"

@@ -25,7 +25,10 @@ def has_torch():
     return test.returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not has_torch(), reason="no torch for " + PYTHON)
+pytestmark = [
+    pytest.mark.skipif(not has_torch(), reason="no torch for " + PYTHON),
+    pytest.mark.flaky(reruns=2),  # times of programs, beside other tests
+]
 
 
 class Made:

@@ -72,6 +72,35 @@ static void without_workers_the_mean_counts(void **state)
     distribution_release(&s.l.make.d);
 }
 
+/* Two workers in turns. The first batch is sent at 10 ms and asked for at 20; its worker makes
+ * another from 12 to 212 ms, and answers then. */
+static void a_worker_that_makes_another_batch_answers_late(void **state)
+{
+    (void)state;
+    const int64_t ms = 1000000;
+    struct loader_batch batches[] = {
+        { .worker = 0, .begun_ns = 5 * ms, .made_ns = 9 * ms, .sent_ns = 10 * ms,
+          .asked_ns = 20 * ms, .given_ns = 212 * ms },
+        { .worker = 1, .begun_ns = 5 * ms, .made_ns = 9 * ms, .sent_ns = 10 * ms,
+          .asked_ns = 220 * ms, .given_ns = 222 * ms },
+        { .worker = 0, .begun_ns = 12 * ms, .made_ns = 212 * ms, .sent_ns = 213 * ms,
+          .asked_ns = 230 * ms, .given_ns = 232 * ms },
+    };
+    struct loader l = { .recent = batches, .recent_count = 3, .num_workers = 2 };
+    const double usual = loader_usual_receive_ns(&l);
+    assert_near(loader_answer_ns(&l), (192e6 - usual) / 3, 1);
+    /* One with nothing to do was slow for another reason: it had no core. */
+    batches[2].begun_ns = 212 * ms;
+    batches[2].made_ns = 216 * ms;
+    assert_near(loader_answer_ns(&l), 0, 1);
+    /* Nothing was ready: that is waiting for the queue. */
+    batches[2].begun_ns = 12 * ms;
+    batches[0].sent_ns = 211 * ms;
+    assert_near(loader_answer_ns(&l), 0, 1);
+    l.recent_count = 0;
+    assert_near(loader_answer_ns(&l), 0, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -79,6 +108,7 @@ int main(void)
         cmocka_unit_test(slow_batches_that_were_not_first_count),
         cmocka_unit_test(more_slow_batches_than_processes_count),
         cmocka_unit_test(without_workers_the_mean_counts),
+        cmocka_unit_test(a_worker_that_makes_another_batch_answers_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
