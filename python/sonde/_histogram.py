@@ -47,15 +47,14 @@ def middle_of(bucket: int) -> float:
 
 
 def _new_file(directory: Path) -> int:
-    """Locked. One that somebody merged before it was locked is made anew."""
-    while True:
-        name = f"requests-{os.getpid()}-{secrets.token_hex(4)}.hours"
+    """Locked, and made while nobody merges: who merges takes a file without a lock for one
+    of the dead, and removes it some time after it has looked."""
+    name = f"requests-{os.getpid()}-{secrets.token_hex(4)}.hours"
+    with _alone_in(directory):
         fd = os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(fd, fcntl.LOCK_EX)
-        if os.fstat(fd).st_nlink > 0:
-            return fd
-        os.close(fd)
+    return fd
 
 
 class HourFile:
@@ -185,7 +184,8 @@ def _write_merged(directory: Path, hours: dict[int, Hour], names: set[str]) -> N
 def _alone_in(directory: Path) -> Iterator[None]:
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:
         os.close(fd)

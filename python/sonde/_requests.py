@@ -27,6 +27,7 @@ import logging
 import os
 import sys
 import tempfile
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -176,8 +177,9 @@ class RequestMonitor:
         else:
             self.directory = Path(tempfile.mkdtemp(prefix="sonde-requests-"))
             weakref.finalize(self, _remove, self.directory, os.getpid())
-        self._file: Optional[HourFile] = None
-        self._pid = 0
+        self._own: tuple[int, Optional[HourFile]] = (0, None)  # a process, its file
+        # By process: a child may be forked while another thread holds its parent's.
+        self._making: dict[int, threading.Lock] = {}
         self._memory_at = (0.0, resident_mb())
         self._tasks: set[Any] = set()
 
@@ -189,10 +191,16 @@ class RequestMonitor:
 
     def _own_file(self) -> HourFile:
         pid = os.getpid()
-        if self._file is None or self._pid != pid:  # a forked worker gets its own
-            self._file, self._pid = HourFile(self.directory), pid
-            merge_dead(self.directory)  # workers that come and go leave no files behind
-        return self._file
+        owner, file = self._own
+        if file is not None and owner == pid:
+            return file
+        with self._making.setdefault(pid, threading.Lock()):
+            owner, file = self._own
+            if file is None or owner != pid:  # a forked worker gets its own
+                file = HourFile(self.directory)
+                self._own = (pid, file)
+                merge_dead(self.directory)  # workers that come and go leave no files behind
+            return file
 
     def _memory(self) -> Optional[float]:
         """Resident MiB, read at most once a second."""

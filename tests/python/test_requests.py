@@ -118,6 +118,48 @@ def test_threads_lose_no_request(monitor):
     assert monitor.report()["requests_processed"] == 2000
 
 
+def test_threads_that_begin_at_once_share_a_file(tmp_path):
+    for turn in range(20):
+        folder = tmp_path / str(turn)
+        monitor = sonde.requests(1, directory=folder)
+        gate = threading.Barrier(8)
+
+        def begin(monitor=monitor, gate=gate):
+            gate.wait()
+            worker(monitor, 3)
+
+        threads = [threading.Thread(target=begin) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert len(list(folder.glob("requests-*.hours"))) == 1
+        assert monitor.report()["requests_processed"] == 24
+
+
+def test_a_file_that_is_being_made_is_not_merged_away(tmp_path):
+    """Others clear away the files of the dead all the time."""
+    from sonde import _histogram
+
+    done = threading.Event()
+
+    def clear():
+        while not done.is_set():
+            _histogram.merge_dead(tmp_path)
+
+    clearing = [threading.Thread(target=clear) for _ in range(3)]
+    for t in clearing:
+        t.start()
+    try:
+        for _ in range(60):
+            _histogram.HourFile(tmp_path).add(7, 10, 20, False, False)
+    finally:
+        done.set()
+        for t in clearing:
+            t.join()
+    assert _histogram.read_hours(tmp_path)[7].summary()["requests_processed"] == 60
+
+
 def test_async_handlers_overlap(monitor):
     @monitor.profile
     async def handle(n):

