@@ -12,6 +12,7 @@
 #include "analyse/report.h"
 #include "base/buf.h"
 #include "base/strmap.h"
+#include "trace/pystack_rows.h"
 
 enum { FUNCTIONS_MOST = 65536 };
 
@@ -20,6 +21,7 @@ struct own_function {
     bool trains; /* backward or an optimizer's step is below it, … */
     uint32_t first_line, last_line; /* … at these lines of it */
     bool models;                    /* a model's call is below it */
+    double beside_ns, written_ns;   /* as the outermost one beside training */
 };
 
 struct walk {
@@ -27,7 +29,8 @@ struct walk {
     struct strmap names; /* "file:first line" → number in `functions` */
     struct own_function *functions;
     size_t count, cap;
-    bool trains; /* somebody does */
+    bool trains;         /* somebody does */
+    struct strmap lines; /* "file:line" of functions that write → ns */
     struct ownwork *out;
 };
 
@@ -154,6 +157,61 @@ static struct beside beside_of(struct walk *w, const struct pystack *s)
     return (struct beside){ 0 };
 }
 
+static const char *kept(struct walk *w, const char *text)
+{
+    const char *copy = arena_strdup(&w->r->arena, text);
+    return copy ? copy : "";
+}
+
+static void count_line(struct walk *w, const struct pystack_place *p, uint64_t ns)
+{
+    struct buf name = BUF_INIT;
+    bool added = false;
+    buf_printf(&name, "%s:%u", p->file, p->line);
+    struct strmap_entry *e = name.error || w->lines.count > FUNCTIONS_MOST
+                                 ? NULL
+                                 : strmap_enter(&w->lines, name.data, name.len, &added);
+    buf_release(&name);
+    if (!e)
+        return;
+    e->value = (added ? 0 : e->value) + ns;
+    struct py_place *most = &w->out->writer;
+    if ((double)e->value <= most->ns)
+        return;
+    most->ns = (double)e->value;
+    if (most->line == p->line && strcmp(most->file, p->file) == 0)
+        return;
+    most->file = kept(w, p->file);
+    most->function = kept(w, p->function);
+    most->line = p->line;
+}
+
+/* The innermost function that writes, of those from `at` inwards; NULL: none. */
+static const struct pystack_place *writer_of(const struct pystack *s, unsigned at)
+{
+    for (unsigned i = 0; i <= at; i++)
+        if (s->places[i].flags & PYSTACK_CODE_WRITES)
+            return &s->places[i];
+    return NULL;
+}
+
+static void count_written(struct walk *w, const struct pystack *s,
+                          const struct beside *b, bool logs)
+{
+    const struct pystack_place *writer = logs ? NULL : writer_of(s, b->at);
+    const double ns = (double)s->wall_ns;
+    struct own_function *outermost = function_at(w, &s->places[b->at]);
+    if (outermost) {
+        outermost->beside_ns += ns;
+        outermost->written_ns += writer ? ns : 0;
+    }
+    if (!writer)
+        return;
+    w->out->written_ns += ns;
+    w->out->written_after_ns += b->behind ? ns : 0;
+    count_line(w, writer, s->wall_ns);
+}
+
 static int count_time(void *arg, const struct pystack *s)
 {
     static const unsigned else_uses = 1u << PY_IMPORT | 1u << PY_COMPILE |
@@ -169,12 +227,25 @@ static int count_time(void *arg, const struct pystack *s)
     w->out->wall_ns += (double)s->wall_ns;
     w->out->cpu_ns += (double)s->cpu_ns;
     w->out->after_ns += b.behind ? (double)s->wall_ns : 0;
+    count_written(w, s, &b, k.uses & 1u << PY_LOGGING);
     return 0;
+}
+
+/* What a function computes beside what it writes is computed to be written, mostly. */
+static double whole_functions(const struct walk *w)
+{
+    double ns = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const struct own_function *f = &w->functions[i];
+        if (f->written_ns > 0 && f->written_ns >= 0.5 * f->beside_ns)
+            ns += f->beside_ns;
+    }
+    return ns;
 }
 
 int ownwork_read(struct report *r, struct ownwork *ret_work)
 {
-    struct ownwork work = { .known = false };
+    struct ownwork work = { .writer = { .file = "", .function = "" } };
     struct walk w = { .r = r, .out = &work };
     *ret_work = work;
     if (!r->python.present)
@@ -184,9 +255,11 @@ int ownwork_read(struct report *r, struct ownwork *ret_work)
         rc = pystacks_walk(r->run->dir, count_time, &w);
     if (rc == 0 && w.trains) {
         work.known = true;
+        work.whole_ns = whole_functions(&w);
         *ret_work = work;
     }
     strmap_release(&w.names);
+    strmap_release(&w.lines);
     free(w.functions);
     return rc == -ENOMEM ? rc : 0;
 }

@@ -105,6 +105,60 @@ static void logging_is_own_work_too(void **state)
     assert_near(read_all().wall_ns, 30e6, 1);
 }
 
+/* note() calls row(), which writes: all of row() is below what writes, a comprehension in it
+ * too, and note() goes with it. */
+static void who_is_below_a_function_that_writes_logs(void **state)
+{
+    (void)state;
+    writing = "row";
+    train_for(100);
+    STACK(5, 5, MAIN_, { "learn", OWN, 240 }, { "note", OWN, 410 });
+    STACK(30, 30, MAIN_, { "learn", OWN, 240 }, { "note", OWN, 411 },
+          { "row", OWN, 510 }, { "<listcomp>", OWN, 612 });
+    STACK(20, 20, MAIN_, { "learn", OWN, 240 }, { "note", OWN, 411 },
+          { "row", OWN, 520 });
+    STACK(40, 40, MAIN_, { "learn", OWN, 225 }, { "watch", OWN, 710 });
+    const struct ownwork work = read_all();
+    assert_near(work.wall_ns, 95e6, 1);
+    assert_near(work.written_ns, 50e6, 1);
+    assert_near(work.written_after_ns, 50e6, 1);
+    assert_near(work.whole_ns, 55e6, 1);
+    assert_string_equal(work.writer.function, "row");
+    assert_int_equal(work.writer.line, 510);
+    assert_near(work.writer.ns, 30e6, 1);
+}
+
+/* A simulator with a line that prints below it is not all logging. */
+static void a_function_that_writes_a_little_stays(void **state)
+{
+    (void)state;
+    writing = "show";
+    train_for(100);
+    STACK(90, 90, MAIN_, { "learn", OWN, 240 }, { "simulate", OWN, 410 });
+    STACK(10, 10, MAIN_, { "learn", OWN, 240 }, { "simulate", OWN, 411 },
+          { "show", OWN, 510 });
+    const struct ownwork work = read_all();
+    assert_near(work.written_ns, 10e6, 1);
+    assert_near(work.whole_ns, 0, 1);
+}
+
+/* Files that are made before the loop, a test that prints, the loop itself, which prints its
+ * epochs, and logging that is known by its library. */
+static void not_all_that_writes_logs(void **state)
+{
+    (void)state;
+    writing = "write_files test learn tell";
+    train_for(100);
+    STACK(50, 50, { "main", OWN, 105 }, { "write_files", OWN, 610 });
+    STACK(50, 50, MAIN_, { "learn", OWN, 240 }, { "test", OWN, 410 },
+          { "_call_impl", MODULES, 110 });
+    STACK(50, 50, MAIN_, { "learn", OWN, 240 }, { "test", OWN, 420 });
+    STACK(50, 50, MAIN_, { "learn", OWN, 250 });
+    STACK(50, 50, MAIN_, { "learn", OWN, 240 }, { "tell", OWN, 710 },
+          { "info", LOGS, 110 });
+    assert_near(read_all().written_ns, 0, 1);
+}
+
 static void without_training_nothing_is_known(void **state)
 {
     (void)state;
@@ -123,6 +177,9 @@ int main(void)
         TEST(what_comes_before_backward_may_be_training),
         TEST(who_runs_a_model_evaluates),
         TEST(logging_is_own_work_too),
+        TEST(who_is_below_a_function_that_writes_logs),
+        TEST(a_function_that_writes_a_little_stays),
+        TEST(not_all_that_writes_logs),
         TEST(without_training_nothing_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
