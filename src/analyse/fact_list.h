@@ -223,6 +223,9 @@ FACT(LOCK_SHARE, "lock_wait_share", "share",
      "Python stacks, main thread: waiting in the with statement of a lock")
 FACT(LOG_SHARE, "logging_share", "share", "Python stacks and zones, main thread")
 FACT(LOG_WHOLE_SHARE, "function_that_logs_share", "share", "Python stacks, main thread")
+FACT(OWN_SHARE, "own_functions_share", "share",
+     "Python stacks and zones, steady steps: functions of the program beside training")
+FACT(OWN_CPU_S, "own_functions_cpu", "s", "Python stacks and zones, steady steps")
 FACT(COMPILE_SHARE, "compile_share", "share", "Python stacks, main thread")
 FACT(PYTHON_SHARE, "interpreter_share", "share", "native stacks")
 
@@ -235,6 +238,8 @@ FACT(KERNEL_SHARE, "compute_kernels_share", "share", "native stacks")
 FACT(ARITHMETIC_SHARE, "arithmetic_share", "share",
      "native stacks, in the loop: BLAS, vector functions, a JIT's code")
 FACT(OVERHEAD_SHARE, "framework_share", "share", "native stacks")
+FACT(OWN_CPU_SHARE, "own_functions_cpu_share", "share",
+     "Python and native stacks: functions of the program beside training")
 
 /* ---- Cards ---- */
 FACT(GPUS, "gpus", "1", "machine")

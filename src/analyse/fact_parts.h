@@ -23,6 +23,8 @@ void facts_of_shapes(struct report *report, struct facts *facts);
 /* After shapes: what batches of samples of one length would take (facts_lengths.c). */
 void facts_of_lengths(const struct report *report, struct facts *facts);
 void facts_of_hand(struct report *report, struct facts *facts);
+/* After hand, which takes loading from what steps have outside of phases. */
+void facts_of_own(struct report *report, struct facts *facts);
 void facts_of_native(struct report *report, struct facts *facts);
 void facts_of_ranks(struct report *report, struct facts *facts);
 void facts_of_cards(struct report *report, struct facts *facts);

@@ -44,6 +44,7 @@ int facts_read(struct report *report, struct facts *ret_facts)
     facts_of_shapes(report, ret_facts);
     facts_of_lengths(report, ret_facts);
     facts_of_hand(report, ret_facts); /* where no loader is: after files */
+    facts_of_own(report, ret_facts);
     facts_of_native(report, ret_facts);
     facts_of_cards(report, ret_facts);
     facts_of_fits(report, ret_facts); /* after memory, shapes and cards */

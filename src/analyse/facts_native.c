@@ -390,6 +390,7 @@ void facts_of_native(struct report *r, struct facts *f)
     /* A thread that spins until it is given work does none. */
     const double working = 1 - imports - fmin(s.spin, 0.6);
     f->v[FACT_OVERHEAD_SHARE] = working > 0.05 ? fmin(fixed / working, 1) : NAN;
+    f->v[FACT_OWN_CPU_SHARE] = f->v[FACT_OWN_CPU_S] * 1e9 / (h->cpu_ns * working);
     buf_puts(&b, s.blas_module);
     fact_place(r, f, PLACE_BLAS, &b);
     buf_release(&b);

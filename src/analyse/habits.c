@@ -25,6 +25,20 @@ static double arithmetic_of(const struct facts *f)
                              : 1 - f->v[FACT_OVERHEAD_SHARE];
 }
 
+static double or_none(double share)
+{
+    return share > 0 ? fmin(share, 1) : 0;
+}
+
+/* Samples of native code do not tell whose it is; a program's own Python functions are the
+ * interpreter's and the framework's work above all, and so are taken off both. */
+double habits_step_overhead(const struct facts *f)
+{
+    const double all = f->v[FACT_OVERHEAD_SHARE];
+    const double own = or_none(f->v[FACT_OWN_CPU_SHARE]);
+    return isnan(all) || own > 0.95 ? NAN : fmax(all - own, 0) / (1 - own);
+}
+
 /* All but arithmetic and samples is paid by the step. Arithmetic on few rows waits for the
  * weights to be read, which a larger batch does once for all of them: a quarter of it is
  * left at one row, all of it at 16. Layers over positions (convolutions) have many rows of
@@ -33,7 +47,8 @@ static double arithmetic_of(const struct facts *f)
 struct fixed_share habits_fixed_share(const struct facts *f)
 {
     const double batch = f->v[FACT_BATCH_SIZE];
-    const double overhead = f->v[FACT_OVERHEAD_SHARE];
+    const double own = or_none(f->v[FACT_OWN_SHARE]);
+    const double overhead = habits_step_overhead(f) * (1 - own);
     const double samples = f->v[FACT_SAMPLE_MS] * batch / f->v[FACT_STEP_MS];
     const double few = fmax(1 - batch / 16, 0);
     const double few_rows = f->v[FACT_POSITIONS] > 0 ? 0 : few;
@@ -41,10 +56,11 @@ struct fixed_share habits_fixed_share(const struct facts *f)
                              (isnan(samples) ? 0 : samples) * (1 - 0.5 * few);
     if (isnan(overhead) || isnan(batch))
         return (struct fixed_share){ NAN, NAN, NAN };
-    const double fixed = fmax(1 - by_sample, overhead);
+    /* What else the program does in a step is not known to be paid by either. */
+    const double fixed = fmax(1 - by_sample - own, overhead);
     /* Code without telling names is most of what is called fixed: some of it computes. */
     const double most = isnan(f->v[FACT_ARITHMETIC_SHARE]) ? 1 : 3 * by_sample + 0.15;
-    const double least = fmax(0.7 * fmax(overhead, 0.8 * fixed), 1 - most);
+    const double least = fmax(0.7 * fmax(overhead, 0.8 * fixed), 1 - own - most);
     return (struct fixed_share){ fmin(least, fixed), fixed,
                                  fmin(1 - 0.5 * (1 - fixed), 0.99) };
 }

@@ -55,6 +55,9 @@ int habits_predict(const struct habits *habits, const struct settings *settings,
                    struct habits_forecast *ret_forecast,
                    char ret_error[WHATIF_ERROR_LEN]);
 
+/* Of CPU time in training: the interpreter and the framework; NaN: not known. What the
+ * program's own functions do beside it is neither. */
+double habits_step_overhead(const struct facts *facts);
 /* Of step time: what is paid however large the batch is; NaN: not known. `low`, `high`:
  * how little and how much it may be. */
 struct fixed_share {

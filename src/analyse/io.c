@@ -306,7 +306,9 @@ static int add_image(struct reading *g, const struct tables_head *head,
 static void add_hand(const struct reading *g, const struct io_by_hand *h)
 {
     struct io_hand *hand = &g->io->hand;
-    if (!h->counted || (hand->known && h->steps <= hand->steps))
+    const uint64_t most = hand->steps > hand->write_steps ? hand->steps
+                                                          : hand->write_steps;
+    if (!h->counted || (hand->known && h->steps <= most && h->write_steps <= most))
         return;
     *hand = (struct io_hand){
         .known = true,
@@ -319,6 +321,11 @@ static void add_hand(const struct reading *g, const struct io_by_hand *h)
         .open_ns = (double)h->open_ticks * g->ns_per_tick,
         .look_ns = (double)h->look_ticks * g->ns_per_tick,
         .read_ns = (double)h->read_ticks * g->ns_per_tick,
+        .writes_known = h->counted >= IO_HAND_WRITES,
+        .write_steps = h->write_steps,
+        .writes = h->writes,
+        .write_bytes = h->write_bytes,
+        .write_ns = (double)h->write_ticks * g->ns_per_tick,
     };
 }
 

@@ -50,9 +50,13 @@ struct io_by_zone {
 /* What the main thread did by hand, in whole steps and outside of all zones. */
 struct io_hand {
     bool known;
-    uint64_t steps; /* with any of it */
+    uint64_t steps; /* with opens, looks or reads */
     uint64_t opens, looks, reads, small_reads, read_bytes;
     double open_ns, look_ns, read_ns;
+    bool writes_known;    /* older runs do not count them: */
+    uint64_t write_steps; /* with any */
+    uint64_t writes, write_bytes;
+    double write_ns;
 };
 
 struct io_report {

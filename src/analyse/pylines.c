@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/files.h"
 #include "trace/pystack_counts.h"
+#include "trace/pystack_files.h"
 
 enum { DEPTH_MOST = 512 };
 
@@ -57,9 +58,7 @@ struct source {
 
 bool pylines_is_library(const char *file)
 {
-    return file[0] == '<' || strstr(file, "/site-packages/") ||
-           strstr(file, "/dist-packages/") || strstr(file, "/lib/python") ||
-           strstr(file, "/sonde/inject/") || strstr(file, "/sonde/python/") || !file[0];
+    return pystack_is_library(file);
 }
 
 unsigned pylines_uses(const char *file)

@@ -17,7 +17,8 @@ static bool place_of(const struct tablefile *f, uint32_t frame,
     *ret_place = (struct pystack_place){ .function = tablefile_text(f, code.name),
                                          .file = tablefile_text(f, code.file),
                                          .line = row.line,
-                                         .first_line = code.first_line };
+                                         .first_line = code.first_line,
+                                         .flags = code.flags };
     return true;
 }
 

@@ -13,6 +13,7 @@ enum { PYSTACK_PLACES = 512 }; /* of one stack; the outermost are left out */
 struct pystack_place {
     const char *function, *file; /* "" unknown */
     uint32_t line, first_line;   /* where it is; where the function begins */
+    uint32_t flags;              /* enum pystack_code_flags */
 };
 
 /* Borrowed for the call. */

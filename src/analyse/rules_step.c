@@ -123,7 +123,7 @@ static void gain_of_larger_batch(const struct rule_case *c, struct draft *d,
 /* Fixed costs of a step, on the host: what is outside compute kernels. */
 static bool judge_batch(const struct rule_case *c, struct draft *d)
 {
-    const double overhead = FACT_OF(c, OVERHEAD_SHARE);
+    const double overhead = habits_step_overhead(c->f);
     const double batch = FACT_OF(c, BATCH_SIZE);
     const bool rows = fact_known(c->f, FACT_BATCH_ROWS);
     if (!(overhead >= c->t->overhead) || !(batch <= c->t->small_batch))
@@ -136,14 +136,15 @@ static bool judge_batch(const struct rule_case *c, struct draft *d)
     /* What the program does itself, outside of all phases, is no cost of the framework. */
     if (FACT_OF(c, OTHER_SHARE) >= c->t->own_work)
         return false;
-    d->stake = rule_of_run(c, overhead);
+    const double own = FACT_OF(c, OWN_SHARE) > 0 ? FACT_OF(c, OWN_SHARE) : 0;
+    d->stake = rule_of_run(c, overhead * (1 - own));
     gain_of_larger_batch(c, d, batch);
-    buf_printf(
-        &d->text,
-        "%.0f %% of CPU time in steps is not computing: each step of %s%.0f %s%s "
-        "pays for the interpreter and the framework.",
-        100 * overhead, rows ? "at most " : "", batch, rows ? "row" : "sample",
-        batch == 1 ? "" : "s");
+    buf_printf(&d->text,
+               "%.0f %% of CPU time in %s is not computing: each step of %s%.0f %s%s "
+               "pays for the interpreter and the framework.",
+               100 * overhead, own >= 0.05 ? "training" : "steps",
+               rows ? "at most " : "", batch, rows ? "row" : "sample",
+               batch == 1 ? "" : "s");
     d->place = rows ? PLACE_OF(c, HOT) : PLACE_OF(c, LOADER);
     buf_printf(&d->advice, "A larger batch, say %.0f (now %s%.0f%s)", COMMON_BATCH,
                rows ? "" : "batch_size=", batch,
@@ -322,7 +323,7 @@ const struct rule rules_step[] = {
       .shows = { FACT_KERNELS_PER_STEP, FACT_KERNEL_US, FACT_STEP_MS } },
     { "batch_too_small", "BATCH TOO SMALL", RULES_STEP, .judge = judge_batch,
       .needs = { FACT_OVERHEAD_SHARE, FACT_BATCH_SIZE },
-      .shows = { FACT_STEP_MS, FACT_KERNEL_SHARE, FACT_PYTHON_SHARE,
+      .shows = { FACT_STEP_MS, FACT_KERNEL_SHARE, FACT_PYTHON_SHARE, FACT_OWN_SHARE,
                  FACT_GPU_MEMORY_SHARE } },
     { "precision_unused", "PRECISION", RULES_STEP, .judge = judge_precision,
       .needs = { FACT_DOUBLE_SHARE },

@@ -106,13 +106,17 @@ struct io_zone_row {
 /* Calls for files by the main thread in steps, in no zone: what a program does by hand
  * that nobody has a name for. Of whole steps: what follows the last one is not in it. */
 struct io_by_hand {
-    uint64_t counted;           /* 1: these are counted at all */
-    uint64_t steps;             /* with any of the calls below */
+    uint64_t counted;           /* enum io_hand_counted; 0: nothing is */
+    uint64_t steps;             /* with opens, looks or reads */
     uint64_t opens, open_ticks; /* to read */
     uint64_t looks, look_ticks; /* stat, access, going through a folder */
     uint64_t reads, read_bytes, read_ticks;
     uint64_t small_reads; /* below 4 KiB */
+    /* To files, terminals, devices and pipes; since IO_HAND_WRITES. */
+    uint64_t write_steps; /* with any */
+    uint64_t writes, write_bytes, write_ticks;
 };
+enum io_hand_counted { IO_HAND_READS = 1, IO_HAND_WRITES = 2 };
 
 /* The kernel's count beside ours, at one instant. */
 struct io_reading {

@@ -49,10 +49,18 @@ struct pystack_info_row {
     uint32_t why;       /* text: why processes could not be looked into; 0 none */
 };
 
+enum pystack_code_flags {
+    PYSTACK_CODE_KNOWN =
+        1, /* the names it uses were looked at: the rest is so or not */
+    PYSTACK_CODE_WRITES =
+        2, /* it calls something that writes records, by those names */
+};
+
 struct pystack_code_row {
     uint64_t key; /* 1 */
     uint32_t name, file;
-    uint32_t first_line, pad;
+    uint32_t first_line;
+    uint32_t flags; /* enum pystack_code_flags; 0 in older files, and of libraries */
 };
 
 struct pystack_frame_row {

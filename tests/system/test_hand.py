@@ -5,6 +5,7 @@ Each program counts itself."""
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from sonde_test import SOURCE, environment, run
@@ -89,3 +90,27 @@ def test_batches_sliced_by_hand_have_the_rows_the_model_sees(tmp_path_factory):
     batch = evidence(found)["batch_size"]
     assert batch["value"] == pytest.approx(2)
     assert "no loader" in batch["source"]
+
+
+def beside_training(folders, way):
+    file = folders.mktemp("journal") / "rows"
+    done = made(folders, program("journal.py"), way, str(file))
+    return done.report(), float(Path(f"{file}.truth").read_text())
+
+
+def test_a_journal_by_hand_in_every_step_is_logging(tmp_path_factory):
+    answer, share = beside_training(tmp_path_factory, "journal")
+    found = finding(answer, "logging_stall")
+    assert found, answer["bottlenecks"]
+    assert "in Journal.row" in found["description"]
+    # Stacks are samples of a short run on a machine with others on it.
+    assert evidence(found)["logging_share"]["value"] == pytest.approx(share, abs=0.25)
+    # The whole of Journal.note() would go, and no larger batch would make it less.
+    assert found["predicted_gain"]["high"] >= 0.7 * share
+    assert not finding(answer, "batch_too_small")
+
+
+@pytest.mark.parametrize("way", ["simulate", "epochs", "results", "test"])
+def test_not_all_that_writes_beside_training_is_logging(tmp_path_factory, way):
+    answer, _ = beside_training(tmp_path_factory, way)
+    assert not finding(answer, "logging_stall"), answer["bottlenecks"]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from pythons import interpreters
-from sonde_test import SOURCE, run, sonde
+from sonde_test import BUILD, SOURCE, run, sonde
 
 # Shares of a few hundred samples, of programs that may lose their cores to others.
 pytestmark = pytest.mark.flaky(reruns=2)
@@ -120,3 +120,19 @@ def test_the_text_names_the_line(tmp_path, minor):
     run(tmp_path / "r", interpreters()[minor], PROGRAM, 2)
     text = sonde("report", tmp_path / "r").stdout
     assert re.search(r"PYTHON .*\n.*py_known_times\.py:\d+", text), text
+
+
+KNOWN, WRITES = 1, 2
+
+
+@pytest.mark.parametrize("minor", interpreters())
+def test_functions_that_write_are_known_by_the_names_they_use(tmp_path, minor):
+    run(tmp_path / "r", interpreters()[minor], SOURCE / "tests/system/progs/py_writers.py")
+    told = subprocess.run(
+        [BUILD / "progs/py_code_flags", tmp_path / "r"], capture_output=True, text=True, check=True
+    )
+    flags = {name: int(bits) for bits, name in map(str.split, told.stdout.splitlines())}
+    assert flags["rows"] == flags["tells"] == KNOWN | WRITES
+    assert flags["counts"] == KNOWN
+    # Of libraries nobody asks; the module itself uses none of these names.
+    assert all(not flags[name] for name in flags if name.startswith("_find_and_load"))

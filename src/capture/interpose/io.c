@@ -153,7 +153,7 @@ static int make_tables(struct io_state *s)
     s->other = tables_append(&s->tables, IO_TABLES_FILES, &index);
     if (!s->process || !s->other)
         return -ENOSPC;
-    s->process->by_hand.counted = 1;
+    s->process->by_hand.counted = IO_HAND_WRITES;
     s->other->io_class = IO_CLASS_OTHER;
     s->other->shared = 1;
     __atomic_store_n(&s->other->key, 1, __ATOMIC_RELEASE);

@@ -205,9 +205,10 @@ void io_take_reading(uint64_t now);
 /* Whether somebody will ask what this thread looks at: in a zone, or by hand. */
 bool io_looks_count(void);
 void io_looked(uint64_t looks, uint64_t ticks);
-/* A file was opened as `fd`; a read outside of all zones moved bytes. */
+/* A file was opened as `fd`; a read (a write) outside of all zones moved bytes. */
 void io_file_opened(int fd, const struct io_fd *f, uint64_t ticks);
 void io_step_read(const struct io_fd *f, uint64_t bytes, uint64_t ticks);
+void io_step_written(const struct io_fd *f, uint64_t bytes, uint64_t ticks);
 
 static inline bool io_begin(struct io_call *c, int fd)
 {
@@ -262,6 +263,8 @@ static inline void io_count(struct io_call *c, enum io_direction d, enum io_way 
         io_count_zone(zone, d, bytes, ticks);
     else if (d == IO_READ && bytes)
         io_step_read(c->fd, bytes, ticks);
+    else if (bytes)
+        io_step_written(c->fd, bytes, ticks);
     if (UNLIKELY(io->trace))
         io_event(c, d, way, (int64_t)bytes, at, ticks);
 }

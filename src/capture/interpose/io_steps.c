@@ -2,7 +2,7 @@
  *
  * Loaders and zones tell by themselves what they are for. A loop that opens and reads its
  * files with its own hands does so between zones: that is counted here, for the report to
- * call it loading. What a step did is kept apart until the next one begins: behind the
+ * call it loading; and what it writes there, for the report to know that it logs. What a step did is kept apart until the next one begins: behind the
  * last step a program may read whatever it likes.
  *
  * Only the main thread writes here, so that nothing is locked. A handler on it that reads
@@ -35,7 +35,7 @@ static void add(uint64_t *sum, uint64_t more)
 
 static void keep_step(struct io_by_hand *sum, const struct io_by_hand *step)
 {
-    add(&sum->steps, 1);
+    add(&sum->steps, step->opens || step->looks || step->reads);
     add(&sum->opens, step->opens);
     add(&sum->open_ticks, step->open_ticks);
     add(&sum->looks, step->looks);
@@ -44,6 +44,10 @@ static void keep_step(struct io_by_hand *sum, const struct io_by_hand *step)
     add(&sum->read_bytes, step->read_bytes);
     add(&sum->read_ticks, step->read_ticks);
     add(&sum->small_reads, step->small_reads);
+    add(&sum->write_steps, step->writes > 0);
+    add(&sum->writes, step->writes);
+    add(&sum->write_bytes, step->write_bytes);
+    add(&sum->write_ticks, step->write_ticks);
 }
 
 /* The counts of the step that is going on. */
@@ -53,7 +57,7 @@ static struct io_by_hand *this_step(struct io_state *s)
     if (number != s->step_number) {
         if (s->step_number)
             keep_step(&s->process->by_hand, &s->step);
-        s->step = (struct io_by_hand){ .counted = 1 };
+        s->step = (struct io_by_hand){ 0 };
         s->step_number = number;
     }
     return &s->step;
@@ -95,6 +99,24 @@ void io_step_read(const struct io_fd *f, uint64_t bytes, uint64_t ticks)
     step->small_reads += bytes < SMALL;
     step->read_bytes += bytes;
     step->read_ticks += ticks;
+}
+
+/* Where records go: whatever can be looked at later, and no other process's socket. */
+static bool takes_records(const struct io_fd *f)
+{
+    return is_file(f) || f->io_class == IO_CLASS_TTY ||
+           f->io_class == IO_CLASS_DEVICE || f->io_class == IO_CLASS_PIPE;
+}
+
+void io_step_written(const struct io_fd *f, uint64_t bytes, uint64_t ticks)
+{
+    struct io_state *s = io;
+    if (!takes_records(f) || !is_main_in_step(s))
+        return;
+    struct io_by_hand *step = this_step(s);
+    step->writes++;
+    step->write_bytes += bytes;
+    step->write_ticks += ticks;
 }
 
 void io_looked(uint64_t looks, uint64_t ticks)

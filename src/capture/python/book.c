@@ -167,6 +167,7 @@ static uint32_t code_row(struct book *b, const struct python_code *code)
     row->name = tables_text(&b->tables, code->name, strlen(code->name));
     row->file = tables_text(&b->tables, code->file, strlen(code->file));
     row->first_line = (uint32_t)code->first_line;
+    row->flags = code->flags;
     publish(&row->key);
     return *known = at;
 }

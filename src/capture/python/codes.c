@@ -6,6 +6,9 @@
 
 #include "capture/python/lines.h"
 #include "capture/python/remote.h"
+#include "capture/python/writers.h"
+#include "trace/pystack_files.h"
+#include "trace/pystack_rows.h"
 
 enum {
     CODES_MAX = 1 << 17,
@@ -145,6 +148,66 @@ static void read_lines(const struct codes *c, struct code *code)
         code->lines_len = len;
 }
 
+/* ---- What it uses ------------------------------------------------------------------- */
+
+/* Two calls for all names of a function: the tuple, then as much of each as says whether it
+ * is one of ours. Names beyond NAMES_MAX, long ones and those that are no plain ASCII are
+ * none. What cannot be read leaves it unknown. */
+enum { NAMES_MAX = REMOTE_PIECES, NAME_BYTES = 64 };
+
+static uint64_t read_names(const struct codes *c, uint64_t code,
+                           uint8_t ret_names[NAMES_MAX][NAME_BYTES], bool *ret_known)
+{
+    const struct python_layout *l = c->layout;
+    uint64_t tuple = 0, count = 0, items[NAMES_MAX];
+    struct remote_piece pieces[NAMES_MAX];
+    *ret_known = false;
+    if (remote_get(c->pid, code + l->code_names, &tuple, sizeof tuple) < 0 || !tuple ||
+        remote_get(c->pid, tuple + l->tuple_size, &count, sizeof count) < 0 ||
+        count > 1u << 20)
+        return 0;
+    if (count > NAMES_MAX)
+        count = NAMES_MAX;
+    if (count &&
+        remote_get(c->pid, tuple + l->tuple_items, items, count * sizeof *items) < 0)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        pieces[i] = (struct remote_piece){ items[i], ret_names[i], NAME_BYTES };
+    *ret_known = count == 0 || remote_read(c->pid, pieces, count) == 0;
+    return *ret_known ? count : 0;
+}
+
+/* The text of a str object whose first bytes these are; 0: not in them, or not ASCII. */
+static size_t short_text(const struct python_layout *l, const uint8_t bytes[NAME_BYTES],
+                         char ret_text[NAME_BYTES])
+{
+    const uint32_t state = half_at(bytes, NAME_BYTES, l->unicode_state);
+    const uint64_t length = word_at(bytes, NAME_BYTES, l->unicode_length);
+    const bool compact = state >> 5 & 1, ascii = state >> 6 & 1;
+    if (!compact || !ascii || l->unicode_ascii >= NAME_BYTES ||
+        length > (uint64_t)(NAME_BYTES - l->unicode_ascii))
+        return 0;
+    memcpy(ret_text, bytes + l->unicode_ascii, length);
+    return length;
+}
+
+static uint32_t flags_of(const struct codes *c, const struct code *code)
+{
+    uint8_t names[NAMES_MAX][NAME_BYTES];
+    char text[NAME_BYTES];
+    bool known;
+    if (pystack_is_library(code->file))
+        return 0;
+    const uint64_t count = read_names(c, code->address, names, &known);
+    uint32_t flags = known ? PYSTACK_CODE_KNOWN : 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t len = short_text(c->layout, names[i], text);
+        if (len && writers_has(text, len))
+            flags |= PYSTACK_CODE_WRITES;
+    }
+    return flags;
+}
+
 static bool code_read(struct codes *c, uint64_t address, struct code *ret_code)
 {
     struct code code = { .address = address };
@@ -159,6 +222,7 @@ static bool code_read(struct codes *c, uint64_t address, struct code *ret_code)
         return false;
     }
     read_lines(c, &code);
+    code.flags = flags_of(c, &code);
     *ret_code = code;
     return true;
 }

@@ -21,6 +21,7 @@ struct code {
     uint8_t *lines;    /* owned */
     size_t lines_len;
     int first_line;
+    uint32_t flags;  /* enum pystack_code_flags */
     bool line_known; /* the last answer: */
     int line;
     int64_t line_offset;

@@ -9,7 +9,7 @@
 #define COMMON                                                                         \
     .interp_next = 0, .gil_holder = 8, .gil_locked = 16, .thread_next = 8,             \
     .bytes_size = 16, .bytes_data = 32, .unicode_length = 16, .unicode_state = 32,     \
-    .object_type = 8
+    .tuple_size = 16, .tuple_items = 24, .object_type = 8
 
 static const struct python_layout layouts[] = {
     {
@@ -39,6 +39,7 @@ static const struct python_layout layouts[] = {
         .code_firstlineno = 40,
         .code_linetable = 120,
         .code_code = LAYOUT_NONE,
+        .code_names = 64,
         .code_size = 176,
         .unicode_ascii = 48,
         .unicode_compact = 72,
@@ -71,6 +72,7 @@ static const struct python_layout layouts[] = {
         .code_firstlineno = 40,
         .code_linetable = 120,
         .code_code = LAYOUT_NONE,
+        .code_names = 64,
         .code_size = 176,
         .unicode_ascii = 48,
         .unicode_compact = 72,
@@ -103,6 +105,7 @@ static const struct python_layout layouts[] = {
         .code_firstlineno = 72,
         .code_linetable = 136,
         .code_code = 184,
+        .code_names = 32,
         .code_size = 192,
         .unicode_ascii = 48,
         .unicode_compact = 72,
@@ -135,6 +138,7 @@ static const struct python_layout layouts[] = {
         .code_firstlineno = 68,
         .code_linetable = 136,
         .code_code = 192,
+        .code_names = 32,
         .code_size = 200,
         .unicode_ascii = 40,
         .unicode_compact = 56,
@@ -236,6 +240,9 @@ int layout_from_runtime(const uint8_t *runtime, size_t len, unsigned minor,
         .code_linetable = take(&w, W_CODE + 4),
         .code_firstlineno = take(&w, W_CODE + 5),
         .code_code = take(&w, W_CODE + 9),
+        .code_names = 32, /* not in the table; where it has been since 3.11 */
+        .tuple_items = take(&w, W_TUPLE + 1),
+        .tuple_size = take(&w, W_TUPLE + 2),
         .object_type = take(&w, W_OBJECT + 1),
         .bytes_size = take(&w, W_BYTES + 1),
         .bytes_data = take(&w, W_BYTES + 2),

@@ -37,7 +37,9 @@ struct python_layout {
     uint16_t frame_instr; /* address of an instruction (≥ 3.11) … */
     uint16_t frame_lasti; /* … or an index into the code */
     uint16_t code_filename, code_name, code_qualname, code_firstlineno, code_linetable;
-    uint16_t code_code; /* the instructions themselves (≥ 3.11) */
+    uint16_t code_code;  /* the instructions themselves (≥ 3.11) */
+    uint16_t code_names; /* a tuple: globals and attributes it uses */
+    uint16_t tuple_size, tuple_items;
     uint16_t code_size;
     uint16_t bytes_size, bytes_data;
     uint16_t unicode_length, unicode_state, unicode_ascii, unicode_compact;

@@ -118,9 +118,9 @@ bool python_is_lock(const struct python *p, uint64_t address)
 struct python_code python_code(const struct python *p, int32_t code)
 {
     if (code < 0 || (size_t)code >= p->codes.count)
-        return (struct python_code){ "", "", 0 };
+        return (struct python_code){ "", "", 0, 0 };
     const struct code *c = &p->codes.list[code];
-    return (struct python_code){ c->name, c->file, c->first_line };
+    return (struct python_code){ c->name, c->file, c->first_line, c->flags };
 }
 
 /* ---- Threads ------------------------------------------------------------------------ */

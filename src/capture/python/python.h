@@ -65,6 +65,7 @@ int python_sample(struct python *python, uint64_t now_ns,
 struct python_code {
     const char *name, *file; /* name is the qualified one where there is one */
     int first_line;
+    uint32_t flags; /* enum pystack_code_flags */
 };
 /* Valid until python_free(). */
 struct python_code python_code(const struct python *python, int32_t code);

@@ -233,6 +233,26 @@ static void arithmetic_is_less_than_all_kernels(void **state)
     assert_near(habits_fixed_share(&f).mid, 1 - 1.6 * 0.05, 1e-9);
 }
 
+/* A journal that every step writes is paid by neither. */
+static void own_work_is_not_fixed(void **state)
+{
+    (void)state;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_BATCH_SIZE] = 16;
+    f.v[FACT_OVERHEAD_SHARE] = 0.8;
+    f.v[FACT_KERNEL_SHARE] = 0.1;
+    f.v[FACT_STEP_MS] = 1;
+    assert_near(habits_fixed_share(&f).mid, 0.9, 1e-9);
+    assert_near(habits_step_overhead(&f), 0.8, 1e-9);
+    f.v[FACT_OWN_SHARE] = f.v[FACT_OWN_CPU_SHARE] = 0.6;
+    assert_near(habits_fixed_share(&f).mid, 0.3, 1e-9);
+    assert_true(habits_fixed_share(&f).low <= 0.3);
+    assert_near(habits_step_overhead(&f), 0.5, 1e-9);
+    f.v[FACT_OVERHEAD_SHARE] = NAN;
+    assert_true(isnan(habits_step_overhead(&f)));
+}
+
 static void a_fixed_share_takes_facts(void **state)
 {
     (void)state;
@@ -263,6 +283,7 @@ int main(void)
         cmocka_unit_test(unknown_time_beside_is_no_time),
         cmocka_unit_test(steps_behind_an_evaluation_each_begin_cold),
         cmocka_unit_test(arithmetic_is_less_than_all_kernels),
+        cmocka_unit_test(own_work_is_not_fixed),
         cmocka_unit_test(a_fixed_share_takes_facts),
         cmocka_unit_test(few_samples_are_few_rows_without_positions),
     };

@@ -260,6 +260,31 @@ static void what_is_done_by_hand_is_that_of_the_process_with_most_steps(void **s
     assert_int_equal(h->small_reads, 5);
 }
 
+/* Who only writes has no step with a read. */
+static void what_is_written_by_hand_is_counted_apart(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct process p;
+        begin(&p, 10 + (uint32_t)i, 1, 100);
+        p.row->by_hand = (struct io_by_hand){ .counted = i == 3 ? IO_HAND_READS
+                                                                : IO_HAND_WRITES,
+                                              .steps = 0,
+                                              .write_steps = i == 2 ? 30 : 0,
+                                              .writes = i * 40,
+                                              .write_bytes = i * 4000,
+                                              .write_ticks = i * 1000 };
+        end(&p);
+    }
+    assert_int_equal(io_read(&report), 0);
+    const struct io_hand *h = &report.io.hand;
+    assert_true(h->known && h->writes_known);
+    assert_int_equal(h->steps, 0);
+    assert_int_equal(h->write_steps, 30);
+    assert_int_equal(h->write_bytes, 8000);
+    assert_near(h->write_ns, 1000, 1e-9);
+}
+
 static void older_runs_do_not_know_what_is_done_by_hand(void **state)
 {
     (void)state;
@@ -330,6 +355,7 @@ int main(void)
         TEST(secrets_in_paths_do_not_leave),
         TEST(paths_beyond_the_limit_are_one),
         TEST(what_is_done_by_hand_is_that_of_the_process_with_most_steps),
+        TEST(what_is_written_by_hand_is_counted_apart),
         TEST(older_runs_do_not_know_what_is_done_by_hand),
         TEST(hostile_rows_do_no_harm),
         TEST(buckets_are_right_to_their_word),

@@ -23,7 +23,8 @@ struct place {
 };
 static struct place codes[100]; /* by their numbers */
 static uint32_t code_count;
-static uint32_t stack_task; /* whose stacks are added: number of its row */
+static const char *writing = ""; /* names of functions that write; "": nobody looked */
+static uint32_t stack_task;      /* whose stacks are added: number of its row */
 
 static void *append(unsigned table, uint32_t *ret_index)
 {
@@ -45,6 +46,7 @@ static int set_up(void **state)
     };
     uint32_t index;
     code_count = stack_task = 0;
+    writing = "";
     run = (struct run){ .clock = { .count = 1, .ns_per_tick = 1 } };
     report = (struct report){ .run = &run,
                               .python = { .present = true, .main_pid = MAIN } };
@@ -78,6 +80,9 @@ static uint32_t add_code(const struct place *p)
     code->name = tables_text(&tables, p->function, strlen(p->function));
     code->file = tables_text(&tables, p->file, strlen(p->file));
     code->first_line = p->line / 100 * 100; /* functions begin at full hundreds */
+    code->flags = writing[0] ? PYSTACK_CODE_KNOWN : 0;
+    if (strstr(writing, p->function))
+        code->flags |= PYSTACK_CODE_WRITES;
     code->key = 1;
     assert_int_equal(index, code_count);
     codes[code_count++] = *p;

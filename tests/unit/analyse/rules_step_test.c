@@ -19,6 +19,12 @@ static const struct rule_row rows[] = {
       FACT_OTHER_SHARE,
       0.59,
       0.60 },
+    /* (0.7 - 0.4) / (1 - 0.4) is a half. */
+    { "batch_too_small",
+      { { FACT_OVERHEAD_SHARE, 0.7 }, { FACT_BATCH_SIZE, 4 }, { FACT_OWN_SHARE, 0.4 } },
+      FACT_OWN_CPU_SHARE,
+      0.399,
+      0.401 },
     { "precision_unused", { { FACT_NONE, 0 } }, FACT_DOUBLE_SHARE, 0.20, 0.19 },
     { "precision_unused",
       { { FACT_DOUBLE_SHARE, 0 }, { FACT_GPU_BUSY, 0.9 } },
@@ -410,6 +416,22 @@ static void a_batch_known_by_its_rows_says_so(void **state)
     trial_release(&c);
 }
 
+/* A journal in every step is no cost of the batch: neither at stake nor to be had. */
+static void own_work_is_not_the_batchs(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_OVERHEAD_SHARE, 0.9 }, { FACT_BATCH_SIZE, 4 },
+                           { FACT_STEADY_SHARE, 1 }, { FACT_KERNEL_SHARE, 0.05 });
+    const struct finding before = *judged(&c, "batch_too_small");
+    c.f.v[FACT_OWN_SHARE] = c.f.v[FACT_OWN_CPU_SHARE] = 0.5;
+    const struct finding *after = judged(&c, "batch_too_small");
+    assert_near(after->score, 0.4, 1e-6); /* 0.9 - 0.5 */
+    assert_true(after->score < before.score);
+    assert_true(after->gain.mid < 0.5 && after->gain.mid < before.gain.mid);
+    assert_non_null(strstr(after->description, "80 % of CPU time in training"));
+    trial_release(&c);
+}
+
 /* Each of the two waits has a cure of its own: the longer one's is told. */
 /* Start and end are in no share of the loop: nobody may take it for the run's. */
 static void shares_of_the_loop_are_called_that(void **state)
@@ -465,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_rule_can_be_switched_off),
         cmocka_unit_test(severity_is_what_is_at_stake),
         cmocka_unit_test(a_batch_known_by_its_rows_says_so),
+        cmocka_unit_test(own_work_is_not_the_batchs),
         cmocka_unit_test(shares_of_the_loop_are_called_that),
         cmocka_unit_test(a_little_churn_promises_little),
         cmocka_unit_test(a_lock_is_told_from_results),

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "capture/python/layout.h"
 #include "capture/python/remote.h"
+#include "capture/python/writers.h"
 
 static void a_piece_is_within_only_when_all_of_it_is(void **state)
 {
@@ -63,11 +64,25 @@ static void offsets_that_lie_outside_a_frame_are_refused(void **state)
     assert_int_equal(taken(words), SONDE_E_UNSUPPORTED);
 }
 
+/* All of a name, and nothing behind its end, which is not there. */
+static void who_writes_is_known_by_whole_names(void **state)
+{
+    (void)state;
+    assert_true(writers_has("writerow", 8));
+    assert_true(writers_has("print", 5));
+    assert_true(writers_has("printer", 5));
+    assert_false(writers_has("printer", 7));
+    assert_false(writers_has("writ", 4));
+    assert_false(writers_has("log", 3)); /* of a number, as often */
+    assert_false(writers_has("", 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_piece_is_within_only_when_all_of_it_is),
         cmocka_unit_test(an_address_near_the_top_is_not_within),
+        cmocka_unit_test(who_writes_is_known_by_whole_names),
         cmocka_unit_test(offsets_that_lie_outside_a_frame_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
