@@ -109,7 +109,8 @@ static void facts_of_made(struct report *r, struct facts *f)
 }
 
 /* Nothing is read from files, and the loop waits for something outside in one of its
- * functions: a store's client. */
+ * functions: a store's client. Unless what it waits for is its own files on their way to
+ * the disk, which calls tell (fsync, small writes): a diary. */
 static void facts_of_waited(struct report *r, struct facts *f)
 {
     struct handload load = { .known = false };
@@ -120,7 +121,7 @@ static void facts_of_waited(struct report *r, struct facts *f)
                                      (double)r->account.steps,
                                  f->v[FACT_OTHER_SHARE]);
     const double cpu = at_most(load.cpu_ns / load.wall_ns, 1);
-    if (!(share > 0))
+    if (!(share > 0) || f->v[FACT_SYNC_IO_SHARE] >= 0.5 * share)
         return;
     set_calls(r, f);
     set(f, FACT_SAMPLE_CPU_SHARE, cpu, by_stacks);

@@ -55,6 +55,14 @@ static bool writes_in_steps(const struct report *r)
            r->account.steps >= LEAST_STEPS && 2 * h->write_steps >= r->account.steps;
 }
 
+/* Who wrote nearly all of it in steps wrote nothing to speak of behind the loop. */
+static double written_behind_ns(const struct report *r, const struct ownwork *work)
+{
+    const bool in_steps = (double)r->io.hand.write_bytes >=
+                          0.9 * (double)r->io.total[1].bytes;
+    return in_steps ? 0 : behind_loop_ns(r, work->written_after_ns);
+}
+
 static void put_writer(struct report *r, struct facts *f, const struct py_place *p)
 {
     struct buf b = BUF_INIT;
@@ -70,7 +78,7 @@ static void set_log(struct report *r, struct facts *f, const struct ownwork *wor
 {
     const double other = f->v[FACT_OTHER_SHARE];
     const double most = fmin(BYTE_NS * (double)r->io.hand.write_bytes / loop_ns, other);
-    const double ns = work->written_ns - behind_loop_ns(r, work->written_after_ns);
+    const double ns = work->written_ns - written_behind_ns(r, work);
     const double share = fmin(ns / loop_ns, most);
     const double before = f->v[FACT_LOG_SHARE] > 0 ? f->v[FACT_LOG_SHARE] : 0;
     const double whole = fmax(f->v[FACT_LOG_WHOLE_SHARE], before);

@@ -11,6 +11,7 @@
 #include "analyse/report.h"
 #include "base/buf.h"
 #include "base/strmap.h"
+#include "trace/pystack_rows.h"
 
 enum { CHAIN_MOST = 64, FUNCTIONS_MOST = 65536 };
 enum { FILES_A_STEP = 4 }; /* a batch of them, no note that a step takes */
@@ -294,6 +295,23 @@ static bool is_own_wait(const struct pystack *s)
     return false;
 }
 
+/* Below a function that writes, while every other step writes to files: on a busy machine
+ * whoever computes seems to wait, and a log would be taken for a store. */
+static bool is_writing(struct walk *w, const struct pystack *s)
+{
+    const struct io_hand *h = &w->r->io.hand;
+    if (!h->writes_known || 2 * h->write_steps < w->r->account.steps)
+        return false;
+    for (unsigned i = 0; i < s->depth; i++) {
+        const struct strmap_entry *e = s->places[i].flags & PYSTACK_CODE_WRITES
+                                           ? function_at(w, &s->places[i])
+                                           : NULL;
+        if (e && !(e->value & TRAINS))
+            return true;
+    }
+    return false;
+}
+
 /* Who is at it longest, of those that never train. */
 static int find_longest(void *arg, const struct pystack *s)
 {
@@ -309,7 +327,8 @@ static int find_longest(void *arg, const struct pystack *s)
     const uint64_t waited = s->wall_ns > s->cpu_ns ? s->wall_ns - s->cpu_ns : 0;
     const double ns = (double)add_time(&w->times, p->file, p->first_line, s->wall_ns);
     const double waits = (double)add_time(&w->waits, p->file, p->first_line,
-                                          is_own_wait(s) ? 0 : waited);
+                                          is_own_wait(s) || is_writing(w, s) ? 0
+                                                                             : waited);
     if (ns >= w->longest_ns) {
         w->longest_ns = ns;
         w->waited_ns = waits;

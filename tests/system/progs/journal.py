@@ -16,7 +16,7 @@ import time
 import torch
 from torch import nn
 
-STEPS = 250
+STEPS = 400
 
 
 class Journal:

@@ -88,9 +88,22 @@ static void what_may_be_behind_the_loop_is_not_counted(void **state)
     struct facts f = journal();
     report.account.end_ns = 0.3e9 + 0.45e9;
     report.account.wall_ns += report.account.end_ns;
+    report.io.total[1].bytes = 200 * 1000;
     facts_of_own(&report, &f);
     assert_near(f.v[FACT_LOG_SHARE], 0.05, 1e-9);
     assert_near(f.v[FACT_OWN_SHARE], 0.05, 1e-9);
+}
+
+/* On a busy machine the interpreter takes seconds to end. */
+static void a_long_end_that_writes_nothing_is_none_of_it(void **state)
+{
+    (void)state;
+    struct facts f = journal();
+    report.account.end_ns = 2e9;
+    report.account.wall_ns += report.account.end_ns;
+    report.io.total[1].bytes = 105 * 1000;
+    facts_of_own(&report, &f);
+    assert_near(f.v[FACT_LOG_SHARE], 0.5, 1e-9);
 }
 
 static void older_runs_do_not_know_what_was_written(void **state)
@@ -125,6 +138,7 @@ int main(void)
         TEST(a_short_line_does_not_explain_a_long_function),
         TEST(what_is_written_in_few_steps_is_no_logging),
         TEST(what_may_be_behind_the_loop_is_not_counted),
+        TEST(a_long_end_that_writes_nothing_is_none_of_it),
         TEST(older_runs_do_not_know_what_was_written),
         TEST(without_zones_of_training_own_work_is_not_known),
     };

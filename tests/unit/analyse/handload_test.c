@@ -137,6 +137,20 @@ static void who_waits_all_the_time_is_loading(void **state)
     assert_string_equal(load.function, "get");
 }
 
+static void who_waits_below_what_writes_in_every_step_logs(void **state)
+{
+    (void)state;
+    writing = "note";
+    train_for(100);
+    STACK(60, 2, { "main", OWN, 110 }, { "learn", OWN, 210 }, { "note", OWN, 420 },
+          { "<listcomp>", OWN, 520 });
+    report.account = (struct step_account){ .known = true, .steps = 50 };
+    report.io.hand = (struct io_hand){ .known = true,
+                                       .writes_known = true,
+                                       .write_steps = 25 };
+    assert_near(read_all().wall_ns, 0, 1);
+}
+
 static void who_runs_a_fifth_of_the_time_does_something(void **state)
 {
     (void)state;
@@ -207,6 +221,7 @@ int main(void)
         TEST(who_reads_back_what_it_wrote_may_do_anything_meanwhile),
         TEST(nobody_is_taken_for_the_reader_with_less_than_half_of_the_time),
         TEST(who_waits_all_the_time_is_loading),
+        TEST(who_waits_below_what_writes_in_every_step_logs),
         TEST(who_runs_a_fifth_of_the_time_does_something),
         TEST(waiting_for_ones_own_threads_is_no_loading),
         TEST(a_program_that_does_not_train_is_not_known),
