@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/fact_parts.h"
 #include "analyse/loaders.h"
 #include "analyse/whatif.h"
 #include "base/files.h"
@@ -75,12 +76,15 @@ static double within(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
+static double collate_of(const struct pipeline *pipe)
+{
+    return isnan(pipe->collate_share) ? 0 : within(pipe->collate_share, 0, 0.99);
+}
+
 /* Of a sample's time, when its transform takes `times` times less. */
 static double left_of_transform(const struct pipeline *pipe, double times)
 {
-    const double collate = isnan(pipe->collate_share)
-                               ? 0
-                               : within(pipe->collate_share, 0, 0.99);
+    const double collate = collate_of(pipe);
     const double share = isnan(pipe->transform_share)
                              ? 1
                              : within(pipe->transform_share / (1 - collate), 0, 1);
@@ -182,10 +186,23 @@ static int cure_transform(const struct plan_case *c, struct plan *p)
     return plan_samples(c->pipe, c->f, left, p, c->why);
 }
 
+/* Of a sample, what is left of its batch's making when all that goes is in its samples. */
+static double left_of_sample(const struct pipeline *pipe, double of_making)
+{
+    return within(1 - (1 - of_making) / (1 - collate_of(pipe)), 0, 1);
+}
+
+/* The model's own cure: what was no call for files stays. */
 static int cure_files(const struct plan_case *c, struct plan *p)
 {
+    const bool opens = strcmp(c->finding->id, "metadata_bound") == 0;
+    const double making = c->pipe->by_hand
+                              ? NAN
+                              : gains_left_without_files(c->pipe, c->f, opens);
+    const double left = isnan(making) ? left_after_gain(c)
+                                      : left_of_sample(c->pipe, making);
     (void)snprintf(p->asked, sizeof p->asked, "samples without their files");
-    return plan_samples(c->pipe, c->f, 0, p, c->why);
+    return plan_samples(c->pipe, c->f, left, p, c->why);
 }
 
 static int cure_collate(const struct plan_case *c, struct plan *p)

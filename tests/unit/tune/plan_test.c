@@ -103,6 +103,35 @@ static void of_a_sample_what_is_no_transform_stays(void **state)
     assert_near(asked_for(&s, "transform=4").sample_left, 0.25, 1e-9);
 }
 
+static void of_a_sample_what_is_no_file_stays_as_in_the_prediction(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    s.f.v[FACT_BATCH_SIZE] = 10;
+    s.f.v[FACT_OPEN_SHARE] = 0;
+    s.f.v[FACT_READ_SHARE] =
+        0.3; /* of making a batch, and around reads as much again */
+    s.f.v[FACT_READ_KB] = 0.01;
+    s.f.v[FACT_READS_PER_STEP] = 100;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 0.4, 1e-9);
+    /* A fifth of a batch is collating: the files were three quarters of a sample. */
+    s.pipe.collate_share = 0.2;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 0.25, 1e-9);
+    assert_near(cure_of(&s, "small_reads", "").sample_least_us, 20, 0);
+    /* Opens go where files become few, not where reads become larger. */
+    s.pipe.collate_share = NAN;
+    s.f.v[FACT_OPEN_SHARE] = 0.1;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 0.4, 1e-9);
+    assert_near(cure_of(&s, "metadata_bound", "").sample_left, 0.2, 1e-9);
+    /* Nothing but files: 10 samples of 20 µs in 8 ms. */
+    s.f.v[FACT_READ_SHARE] = 0.9;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 0.2 / 8, 1e-9);
+    /* The model knows nothing of files: what the finding says stays. */
+    s.f.v[FACT_READ_SHARE] = NAN;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 1 - 0.4 / 0.8, 1e-9);
+}
+
 static void a_loop_that_loads_by_itself_has_its_function_kept(void **state)
 {
     (void)state;
@@ -118,6 +147,7 @@ static void a_loop_that_loads_by_itself_has_its_function_kept(void **state)
     s.f.place[PLACE_TRANSFORM] = "strips.py:12 in read_strip";
     p = cure_of(&s, "small_reads", "/data/x.bin");
     assert_string_equal(p.memo_place, "strips.py:12 in read_strip");
+    assert_near(p.memo_left, 1 - 0.4 / 0.8, 1e-9); /* the prediction's */
     assert_true(isnan(p.sample_left));
 }
 
@@ -188,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_of_the_loader_are_for_the_loader_that_trains),
         cmocka_unit_test(of_a_sample_what_is_no_transform_stays),
+        cmocka_unit_test(of_a_sample_what_is_no_file_stays_as_in_the_prediction),
         cmocka_unit_test(a_loop_that_loads_by_itself_has_its_function_kept),
         cmocka_unit_test(
             rarer_work_is_measured_by_the_loop_where_it_lies_between_steps),
