@@ -20,7 +20,8 @@ enum { TRIAL_STEPS = 60, TRIAL_WARMUP = 10, TRIAL_SECONDS = 120 };
 
 struct trial_options {
     uint64_t steps; /* to be measured; 0: TRIAL_STEPS */
-    double seconds; /* at most; 0: TRIAL_SECONDS */
+    double seconds; /* at most, for all trials of one question; 0: TRIAL_SECONDS */
+    double spent_s; /* of them, by trials before this one */
     /* Now and then while it runs; may be NULL. */
     void (*tick)(void *arg, double seconds);
     void *arg;

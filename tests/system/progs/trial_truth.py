@@ -27,7 +27,8 @@ class Net(nn.Module):
         self.layer = nn.Linear(8, 1)
 
     def forward(self, x):
-        work(0.004)
+        surprise = args.illness == "surprise" and "SONDE_TRIAL" in os.environ
+        work(0.012 if surprise else 0.004)
         return self.layer(x)
 
 
