@@ -503,7 +503,9 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
     put_text(&w, "outcome", course->outcome);
     put_number(&w, "steps", (double)course->steps);
     put_number(&w, "warmup", (double)course->warmup);
+    put_number(&w, "last", (double)course->last);
     put_number(&w, "seconds", course->seconds);
+    put_number(&w, "least_s", course->least_s);
     json_key(&w, "whole");
     json_put_bool(&w, course->whole);
     put_text(&w, "place", p->loader);

@@ -73,7 +73,9 @@ int plan_cure(const struct plan_known *known, const struct finding *finding,
 struct plan_course {
     const char *scratch, *outcome;
     uint64_t steps, warmup;
-    double seconds;
+    uint64_t last;  /* steps that the program has; 0: not known */
+    double seconds; /* at most */
+    double least_s; /* that are measured, as far as there are steps */
     bool whole;
 };
 void plan_write(const struct plan *plan, const struct plan_course *course,

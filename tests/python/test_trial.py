@@ -369,6 +369,25 @@ def test_steps_are_measured_when_all_is_in_effect_and_warm(tmp_path, recorder):
     assert outcome["steps"] - outcome["from_step"] == 22  # one open, one to end on
 
 
+def test_short_steps_are_measured_for_a_while(tmp_path, recorder, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(steps.time, "monotonic", lambda: clock[0])
+    course = course_in(tmp_path, steps=20, warmup=5, least_s=2)
+    with pytest.raises(SystemExit):
+        for _ in range(1000):
+            clock[0] += 0.01
+            course.begins()
+    assert course.step - course.from_step == 200
+
+
+def test_the_program_does_not_come_to_its_own_end(tmp_path, recorder):
+    course = course_in(tmp_path, steps=20, warmup=5, least_s=100, last=60)
+    with pytest.raises(SystemExit):
+        for _ in range(60):
+            course.begins()
+    assert course.step == 60
+
+
 def test_what_cannot_be_applied_ends_the_trial_with_the_reason(tmp_path, recorder):
     course = course_in(tmp_path)
     course.part("evaluation").why = "it is part of main()"

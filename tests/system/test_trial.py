@@ -107,7 +107,7 @@ def test_a_step_takes_in_the_trial_what_it_takes_in_the_cured_program(made, illn
     assert close(trial["step_ms"], truth), (trial, truth, now)
     assert illness != "logging" or "write_diary" in trial["note"]
     assert trial["low_ms"] <= trial["step_ms"] <= trial["high_ms"]
-    assert 30 <= trial["steps"] <= 70
+    assert 30 <= trial["steps"] <= 90  # of 100
     assert not sick.left()
 
 

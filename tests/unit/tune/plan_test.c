@@ -54,9 +54,13 @@ static struct plan asked_for(struct stated *s, const char *text)
 
 static json_t *written(const struct plan *p)
 {
-    const struct plan_course course = {
-        "/tmp/s \"x\"", "/tmp/s/o", 60, 10, 120, false
-    };
+    const struct plan_course course = { .scratch = "/tmp/s \"x\"",
+                                        .outcome = "/tmp/s/o",
+                                        .steps = 60,
+                                        .warmup = 10,
+                                        .last = 420,
+                                        .seconds = 120,
+                                        .least_s = 2 };
     struct buf text = BUF_INIT;
     plan_write(p, &course, &text);
     json_t *root = json_loadb(text.data, text.len, 0, NULL);
@@ -84,6 +88,8 @@ static void settings_of_the_loader_are_for_the_loader_that_trains(void **state)
                         "train.py:41");
     assert_string_equal(json_string_value(json_object_get(root, "scratch")),
                         "/tmp/s \"x\"");
+    assert_near(number(root, "last", NULL), 420, 0);
+    assert_near(number(root, "least_s", NULL), 2, 0);
     assert_null(json_object_get(root, "sample"));
     assert_false(p.by_loop);
     json_decref(root);
