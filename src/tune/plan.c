@@ -317,6 +317,14 @@ static int cure_memory(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
+static int cure_precision(const struct plan_case *c, struct plan *p)
+{
+    (void)c;
+    p->single = true;
+    (void)snprintf(p->asked, sizeof p->asked, "floats instead of doubles");
+    return 0;
+}
+
 static int cure_batch(const struct plan_case *c, struct plan *p)
 {
     const double batch = c->f->v[FACT_BATCH_SIZE];
@@ -349,6 +357,7 @@ static const struct {
     { "oversubscribed", cure_threads },
     { "allocation_churn", cure_memory },
     { "batch_too_small", cure_batch },
+    { "precision_unused", cure_precision },
 };
 
 int plan_cure(const struct plan_known *known, const struct finding *finding,
@@ -527,6 +536,8 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
     }
     if (p->threads > 0)
         put_number(&w, "threads", p->threads);
+    if (p->single)
+        put_number(&w, "precision", 1);
     put_rare(&w, p);
     put_memo(&w, p);
     json_object_end(&w);

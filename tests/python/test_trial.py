@@ -430,3 +430,138 @@ def test_a_spec_that_is_none_is_told_and_the_program_runs(run, tmp_path):
     for text in ("", "[]", "{}", '{"scratch": 3}', json.dumps({"scratch": "x" * 70000})):
         spec.write_text(text)
         assert run("print('ran')", SONDE_TRIAL=spec).stdout.strip() == "ran"
+
+
+# ---- doubles ----
+
+DOUBLES = """
+import json, os, random, sys
+sys.path.insert(0, {package!r})
+import numpy, torch
+from sonde._trial import precision, steps
+
+class Course:
+    spec, step, looks, parts, past_start = {{"precision": 1}}, 0, [], [], True
+    def part(self, name):
+        self.parts.append(steps.Part(name))
+        return self.parts[-1]
+
+course = Course()
+precision.torch_came(course, torch)
+
+def train(net, x, steps=8):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for course.step in range(1, steps):
+        for look in course.looks:
+            look()
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    part = course.parts[0]
+    print(json.dumps([part.settled, part.why]))
+
+{text}
+"""
+
+
+@pytest.fixture
+def doubles(tmp_path):
+    """A program whose doubles become floats: whether that settled, and why not."""
+    torch_python = has_torch()
+    if not torch_python:
+        pytest.skip("no torch here")
+
+    def go(text):
+        file = tmp_path / "program.py"
+        package = str(conftest.PACKAGE)
+        file.write_text(DOUBLES.format(package=package, text=text))
+        lines = conftest.python(file).stdout.splitlines()
+        return [json.loads(line) for line in lines]
+
+    return go
+
+
+def has_torch():
+    import importlib.util
+
+    return not conftest.DEBUG and importlib.util.find_spec("torch") is not None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "torch.nn.Linear(4, 2).double(), torch.ones(3, 4).double()",
+        "torch.nn.Linear(4, 2, dtype=torch.float64), torch.ones(3, 4, dtype=torch.double)",
+        "torch.nn.Linear(4, 2).to(torch.float64), torch.from_numpy(numpy.ones((3, 4)))",
+        "torch.nn.Linear(4, 2).type('torch.DoubleTensor'), torch.tensor(numpy.ones((3, 4)))",
+        "torch.nn.Linear(4, 2).double(), torch.as_tensor(numpy.ones((3, 4)))",
+        "torch.nn.Linear(4, 2).double(), torch.ones(3, 4).type(torch.DoubleTensor)",
+    ],
+)
+def test_whoever_asks_for_doubles_computes_in_floats(doubles, made):
+    dtypes, end = doubles(
+        f"net, x = {made}\n"
+        "print(json.dumps([str(p.dtype) for p in net.parameters()] + [str(x.dtype)]))\n"
+        "assert all(p.dtype == torch.float64 for p in net.parameters())\n"
+        "train(net, x)\n"
+    )
+    assert set(dtypes) == {"torch.float32"}
+    assert end == [True, ""]
+
+
+def test_a_default_of_doubles_is_one_of_floats(doubles):
+    assert doubles(
+        "torch.set_default_dtype(torch.float64)\n"
+        "print(json.dumps(str(torch.ones(2).dtype)))\n"
+        "torch.set_default_tensor_type('torch.DoubleTensor')\n"
+        "print(json.dumps(str(torch.ones(2).dtype)))\n"
+        "train(torch.nn.Linear(4, 2), torch.ones(3, 4))\n"
+    ) == ["torch.float32", "torch.float32", [True, ""]]
+
+
+def test_numbers_that_a_loader_puts_together_are_floats(doubles):
+    dtype, kept, back = doubles(
+        "from torch.utils.data import default_collate\n"
+        "print(json.dumps(str(default_collate([1.5, 2.5]).dtype)))\n"
+        "x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)\n"
+        "print(json.dumps([x.requires_grad, x.is_leaf, x.tolist()]))\n"
+        "torch.save({'a': [x]}, 'x.pt'); y = torch.load('x.pt')\n"
+        "print(json.dumps([str(y['a'][0].dtype), y['a'][0].tolist()]))\n"
+        "os.remove('x.pt')\n"
+    )
+    assert dtype == "torch.float32"
+    assert kept == [True, True, [1.0, 2.0]]
+    assert back == ["torch.float32", [1.0, 2.0]]
+
+
+DOUBLE = "torch.__dict__['float64']"
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("train(torch.nn.Linear(4, 2), torch.ones(3, 4))", "asks torch for no doubles"),
+        (
+            "net = torch.nn.Linear(4, 2).double()\n"
+            f"for p in net.parameters(): p.data = p.data.to({DOUBLE})\n"
+            f"train(net, torch.ones(3, 4).to({DOUBLE}))",
+            "still gives doubles",
+        ),
+        (
+            "net = torch.nn.Linear(4, 2).double()\n"
+            f"net.register_buffer('mean', torch.ones(1).to({DOUBLE}))\n"
+            "train(net, torch.ones(3, 4))",
+            "doubles are left in a Linear",
+        ),
+        (
+            "net = torch.nn.Linear(4, 2).double()\n"
+            "torch.frombuffer(bytearray(16), dtype=torch.float64)\n"
+            "train(net, torch.ones(3, 4))",
+            "bytes may be read as doubles",
+        ),
+    ],
+)
+def test_where_doubles_are_left_nothing_is_measured(doubles, text, why):
+    settled, said = doubles(text)[-1]
+    assert not settled
+    assert why in said

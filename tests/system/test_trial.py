@@ -111,6 +111,27 @@ def test_a_step_takes_in_the_trial_what_it_takes_in_the_cured_program(made, illn
     assert not sick.left()
 
 
+def test_doubles_become_floats(made):
+    sick = made("precision")
+    done = sick.ask("--json", "--measure")
+    report = json.loads(done.stdout)
+    assert report["bottlenecks"][0]["id"] == "precision_unused", done.stderr
+    trial = report["bottlenecks"][0]["trial"]
+    assert trial, done.stderr
+    truth = made("precision", "--cured").mean_ms()
+    assert close(trial["step_ms"], truth), (trial, truth, sick.mean_ms())
+    assert trial["step_ms"] < 0.85 * sick.mean_ms()
+
+
+def test_doubles_that_are_left_are_told_and_nothing_is_measured(made):
+    sick = made("precision", "--save", "kept")
+    done = sick.ask("--json", "--measure")
+    report = json.loads(done.stdout)
+    assert report["bottlenecks"][0]["id"] == "precision_unused"
+    assert "still gives doubles" in done.stderr and "the prediction stands" in done.stderr
+    assert not report["trials"]
+
+
 def on_a_terminal(sick, *words):
     """What is shown there while it runs, and what comes of it."""
     ours, theirs = pty.openpty()

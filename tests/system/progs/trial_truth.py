@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
@@ -32,11 +33,24 @@ class Net(nn.Module):
         return self.layer(x)
 
 
+class Wide(nn.Module):
+    """Products of matrices, in the precision it is made in."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Linear(640, 640) for _ in range(4)])
+
+    def forward(self, x):
+        return self.layers(x.repeat(64, 80))
+
+
 class Samples(Dataset):
     def __len__(self):
         return 4000
 
     def __getitem__(self, i):
+        if args.illness == "precision":
+            return torch.from_numpy(np.ones(8)).to(precision)
         if args.illness == "storage" and not args.cured:
             time.sleep(0.005)
         if args.illness == "transform" and not args.cured:
@@ -78,7 +92,10 @@ def evaluate(net):
 
 
 def train():
-    net = Net()
+    net = Wide().to(precision) if args.illness == "precision" else Net()
+    if args.illness == "precision" and "kept" in args.save:  # in a way nobody sees
+        net.to(vars(torch)["float64"])
+        Samples.__getitem__ = lambda self, i: torch.ones(8, dtype=vars(torch)["float64"])
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     loader = DataLoader(Samples(), batch_size=4, num_workers=0)
     keeper = Keeper(args.save, 10 if args.cured else 1)
@@ -117,6 +134,7 @@ parser.add_argument("--steps", type=int, default=100)
 parser.add_argument("--save", default="")
 args = parser.parse_args()
 torch.set_num_threads(1)
+precision = torch.float32 if args.cured else torch.float64
 keep = [[i] for i in range(400000)] if args.illness == "gc" else []
 with tempfile.TemporaryDirectory() as folder:
     diary = open(os.path.join(folder, "diary"), "w", encoding="ascii")

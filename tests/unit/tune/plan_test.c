@@ -191,6 +191,7 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_true(cure_of(&s, "gc_pauses", "").gc_freeze);
     assert_int_equal(cure_of(&s, "oversubscribed", "").threads, 2);
     assert_true(cure_of(&s, "allocation_churn", "").note[0] != '\0');
+    assert_true(cure_of(&s, "precision_unused", "").single);
     s.f.v[FACT_EVALUATION_SHARE] = 0.5; /* to be a tenth: nine times as rare */
     assert_near(cure_of(&s, "evaluation_heavy", "").rare[0].times, 9, 0);
     s.f.v[FACT_BATCH_SIZE] = 4;
