@@ -325,6 +325,15 @@ static int cure_precision(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
+static int cure_padding(const struct plan_case *c, struct plan *p)
+{
+    if (c->pipe->by_hand || !p->loader[0])
+        return refuse(c->why, "there is no loader whose batches could be made anew");
+    p->alike = true;
+    (void)snprintf(p->asked, sizeof p->asked, "batches of similar length");
+    return 0;
+}
+
 static int cure_batch(const struct plan_case *c, struct plan *p)
 {
     const double batch = c->f->v[FACT_BATCH_SIZE];
@@ -358,6 +367,7 @@ static const struct {
     { "allocation_churn", cure_memory },
     { "batch_too_small", cure_batch },
     { "precision_unused", cure_precision },
+    { "padding_waste", cure_padding },
 };
 
 int plan_cure(const struct plan_known *known, const struct finding *finding,
@@ -538,6 +548,8 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
         put_number(&w, "threads", p->threads);
     if (p->single)
         put_number(&w, "precision", 1);
+    if (p->alike)
+        put_number(&w, "lengths", 1);
     put_rare(&w, p);
     put_memo(&w, p);
     json_object_end(&w);

@@ -2,7 +2,7 @@
  *
  * From a question (`--what-if gc=40`) or from a finding's own cure to the list of
  * ablations that the Python layer carries out (python/sonde/_trial). A plan is handed over
- * as a small JSON file. What no ablation can stand for (another BLAS, sorted batches) has
+ * as a small JSON file. What no ablation can stand for (another BLAS, a leak that is mended) has
  * no plan, and the reason is told.
  */
 #ifndef SONDE_TUNE_PLAN_H
@@ -47,6 +47,7 @@ struct plan {
     double memo_left, memo_least_us;
     bool keep_memory;   /* glibc gives nothing back */
     bool single;        /* doubles become floats */
+    bool alike;         /* batches of samples of about one length */
     bool by_loop;       /* measured from the first step to the last */
     const char *loader; /* "train.py:41", where the loader that trains is made; "" */
     const char *note;   /* what a reader should know; "" nothing */

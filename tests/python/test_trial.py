@@ -12,6 +12,7 @@ import conftest  # noqa: F401  puts the package on the path
 import pytest
 
 from sonde._trial import collector, intercept, memo, steps
+from sonde._trial import lengths as lengths_
 
 
 class Course:
@@ -430,6 +431,119 @@ def test_a_spec_that_is_none_is_told_and_the_program_runs(run, tmp_path):
     for text in ("", "[]", "{}", '{"scratch": 3}', json.dumps({"scratch": "x" * 70000})):
         spec.write_text(text)
         assert run("print('ran')", SONDE_TRIAL=spec).stdout.strip() == "ran"
+
+
+# ---- batches of one length ----
+
+
+class Array:
+    def __init__(self, *shape):
+        self.shape = shape
+
+
+@pytest.mark.parametrize(
+    "samples, lengths",
+    [
+        ([Array(3, 40), Array(3, 7)], [40, 7]),
+        ([(Array(9), 1), (Array(4), 0)], [9, 4]),
+        ([{"ids": [1, 2, 3], "label": 1}, {"ids": [5], "label": 0}], [3, 1]),
+        # The longest that differs: 80 mel bands by frames, and a few words.
+        ([(Array(80, 500), "ab"), (Array(80, 30), "abcd")], [500, 30]),
+        ([("a" * 30, 1), ("b" * 4, 2)], [30, 4]),
+        ([[Array(2), Array(2), Array(2)], [Array(2)]], [3, 1]),
+        ([types.SimpleNamespace(x=Array(5, 2)), types.SimpleNamespace(x=Array(8, 2))], [5, 8]),
+    ],
+)
+def test_a_sample_is_as_long_as_what_differs_most(samples, lengths):
+    assert lengths_.lengths_of([lengths_.shape_of(s) for s in samples]) == lengths
+
+
+@pytest.mark.parametrize("samples", [[Array(4), Array(4)], [1, 2], [object()] * 2, []])
+def test_samples_of_one_length_have_none(samples):
+    assert lengths_.lengths_of([lengths_.shape_of(s) for s in samples]) is None
+
+
+class Loader:
+    num_workers, prefetch_factor, _dataset_kind = 0, 2, 0
+
+    def __init__(self, lengths, size):
+        self.dataset = [[0] * n for n in lengths]
+        order = list(range(len(lengths)))
+        self.batch_sampler = [order[i : i + size] for i in range(0, len(order), size)]
+
+
+def sorted_batches(loader, wanted=1000, **spec):
+    course = Course(lengths=1, **spec)
+    course.wanted, course.warmup = wanted, 0
+    part = course.part("lengths")
+    lengths_.install(course, part, loader, False)
+    return part, list(loader.batch_sampler)
+
+
+def test_batches_have_the_same_samples_in_batches_of_one_length():
+    lengths = [(n * 7919) % 400 + 1 for n in range(203)]
+    loader = Loader(lengths, 8)
+    part, batches = sorted_batches(loader)
+    assert part.settled and not part.why
+    assert sorted(i for b in batches for i in b) == list(range(203))
+    assert sorted(map(len, batches)) == [3] + [8] * 25
+    waste = sum(max(lengths[i] for i in b) * len(b) for b in batches) / sum(lengths)
+    assert waste < 1.1
+    # Short and long ones come in turns: half of them are as long as all.
+    means = [sum(lengths[i] for i in b) / len(b) for b in batches]
+    for at in (0, 5, 13):
+        part_of = means[at : at + 13]
+        assert sum(part_of) / 13 == pytest.approx(sum(means) / 26, rel=0.15)
+    assert means != sorted(means)
+
+
+def test_only_what_a_trial_needs_is_asked_for():
+    loader = Loader([5, 9] * 500, 2)
+    asked = []
+
+    class Asked(list):
+        def __getitem__(self, i):
+            asked.append(i)
+            return super().__getitem__(i)
+
+    loader.dataset = Asked(loader.dataset)
+    course = Course(lengths=1)
+    course.wanted, course.warmup = 20, 10
+    lengths_.install(course, course.part("lengths"), loader, False)
+    batches = iter(loader.batch_sampler)
+    first = [next(batches) for _ in range(30)]
+    assert len(asked) == 2 * (20 + 10 + 16)
+    assert all(i < 92 for b in first for i in b)
+
+
+def test_a_data_set_that_answers_slowly_is_not_waited_for():
+    class Slow(list):
+        def __getitem__(self, i):
+            time.sleep(0.02)
+            return super().__getitem__(i)
+
+    loader = Loader([5, 9] * 500, 2)
+    loader.dataset = Slow(loader.dataset)
+    part, batches = sorted_batches(loader, seconds=0.5)
+    assert "takes too long" in part.why and not part.settled
+    assert batches[:2] == [[0, 1], [2, 3]]  # as they were
+
+
+def test_what_is_no_loader_of_single_samples_is_refused():
+    def why(own=False, **changes):
+        loader = Loader([1, 2], 1)
+        for name, value in changes.items():
+            setattr(loader, name, value)
+        course = Course()
+        part = course.part("lengths")
+        lengths_.install(course, part, loader, own)
+        return part.why
+
+    assert "read in order" in why(_dataset_kind=1)
+    assert "sampler of the program's own" in why(own=True)
+    assert "not put together by the loader" in why(batch_sampler=None)
+    part, _ = sorted_batches(Loader([4] * 20, 4))
+    assert part.why == "its samples do not differ in length"
 
 
 # ---- doubles ----

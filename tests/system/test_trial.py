@@ -132,6 +132,18 @@ def test_doubles_that_are_left_are_told_and_nothing_is_measured(made):
     assert not report["trials"]
 
 
+def test_batches_are_made_of_samples_of_one_length(made):
+    sick = made("padding")
+    done = sick.ask("--json", "--measure")
+    report = json.loads(done.stdout)
+    assert report["bottlenecks"][0]["id"] == "padding_waste", report["bottlenecks"]
+    trial = report["bottlenecks"][0]["trial"]
+    assert trial, done.stderr
+    truth = made("padding", "--cured", "--steps", "200").mean_ms()
+    assert close(trial["step_ms"], truth), (trial, truth, sick.mean_ms())
+    assert trial["step_ms"] < 0.6 * sick.mean_ms()
+
+
 def on_a_terminal(sick, *words):
     """What is shown there while it runs, and what comes of it."""
     ours, theirs = pty.openpty()

@@ -5,6 +5,7 @@ Usage: trial_truth.py ILLNESS [--cured] [--steps N]
 import argparse
 import gc
 import os
+import random
 import sys
 import tempfile
 import time
@@ -12,6 +13,7 @@ import time
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
 
@@ -42,6 +44,38 @@ class Wide(nn.Module):
 
     def forward(self, x):
         return self.layers(x.repeat(64, 80))
+
+
+class Even(nn.Module):
+    """Its work is the size of a batch, padding and all."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(2, 1)
+
+    def forward(self, x):
+        work(2e-6 * x.numel())
+        return self.table(x)
+
+
+def length_of(i):
+    return 600 if i % 8 == 0 else 20 + i % 30
+
+
+class Songs(Dataset):
+    def __len__(self):
+        return 4 * 400
+
+    def __getitem__(self, i):
+        return torch.ones(length_of(i), dtype=torch.int64)
+
+
+def songs():
+    order = sorted(range(4 * 400), key=length_of)
+    batches = [order[i : i + 8] for i in range(0, len(order), 8)]
+    random.Random(3).shuffle(batches)
+    how = {"batch_sampler": batches} if args.cured else {"batch_size": 8, "shuffle": True}
+    return DataLoader(Songs(), collate_fn=lambda b: pad_sequence(b, batch_first=True), **how)
 
 
 class Samples(Dataset):
@@ -92,12 +126,16 @@ def evaluate(net):
 
 
 def train():
-    net = Wide().to(precision) if args.illness == "precision" else Net()
+    net = {"precision": Wide, "padding": Even}.get(args.illness, Net)()
+    if args.illness == "precision":
+        net.to(precision)
     if args.illness == "precision" and "kept" in args.save:  # in a way nobody sees
         net.to(vars(torch)["float64"])
         Samples.__getitem__ = lambda self, i: torch.ones(8, dtype=vars(torch)["float64"])
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     loader = DataLoader(Samples(), batch_size=4, num_workers=0)
+    if args.illness == "padding":
+        loader = songs()
     keeper = Keeper(args.save, 10 if args.cured else 1)
     best = 0.0
     for step, x in enumerate(loader, 1):

@@ -192,10 +192,24 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_int_equal(cure_of(&s, "oversubscribed", "").threads, 2);
     assert_true(cure_of(&s, "allocation_churn", "").note[0] != '\0');
     assert_true(cure_of(&s, "precision_unused", "").single);
+    assert_true(cure_of(&s, "padding_waste", "").alike);
     s.f.v[FACT_EVALUATION_SHARE] = 0.5; /* to be a tenth: nine times as rare */
     assert_near(cure_of(&s, "evaluation_heavy", "").rare[0].times, 9, 0);
     s.f.v[FACT_BATCH_SIZE] = 4;
     assert_near(cure_of(&s, "batch_too_small", "").batch, 16, 0);
+}
+
+static void padding_without_a_loader_is_refused(void **state)
+{
+    (void)state;
+    struct stated s;
+    struct plan p;
+    char why[PLAN_WHY] = "";
+    const struct finding f = { .id = "padding_waste", .place = "" };
+    state_run(&s);
+    s.known.loader = "";
+    assert_int_equal(plan_cure(&s.known, &f, &p, why), -ENOTSUP);
+    assert_non_null(strstr(why, "no loader"));
 }
 
 static void what_nothing_can_stand_for_is_refused_with_the_reason(void **state)
@@ -203,7 +217,7 @@ static void what_nothing_can_stand_for_is_refused_with_the_reason(void **state)
     (void)state;
     struct stated s;
     struct plan p;
-    static const char *const none[] = { "slow_blas", "padding_waste", "memory_leak",
+    static const char *const none[] = { "slow_blas", "memory_leak",
                                         "sync_stall" /* without a place */,
                                         "epoch_boundary_stall" /* no workers */ };
     state_run(&s);
@@ -230,6 +244,7 @@ int main(void)
         cmocka_unit_test(
             rarer_work_is_measured_by_the_loop_where_it_lies_between_steps),
         cmocka_unit_test(a_finding_is_cured_as_its_advice_says),
+        cmocka_unit_test(padding_without_a_loader_is_refused),
         cmocka_unit_test(what_nothing_can_stand_for_is_refused_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
