@@ -31,6 +31,10 @@ void facts_of_cards(struct report *report, struct facts *facts);
 /* Last: what cures would bring follows from all the others (gains.c). */
 void facts_of_gains(struct report *report, struct facts *facts);
 void gains_of_pipeline(const struct pipeline *pipeline, struct facts *facts);
+/* Of the time to make a batch: what the same predictions leave of it without its files
+ * (`opens`: few large ones), or with larger reads alone. NaN: not known. */
+double gains_left_without_files(const struct pipeline *pipeline,
+                                const struct facts *facts, bool opens);
 
 /* fmin() takes the number that is known; what is unknown must stay unknown. */
 static inline double at_most(double value, double most)

@@ -110,20 +110,6 @@ static double with_calls(const struct pipeline *p, const struct facts *f)
     return at_most(reads + fmax(around, again), 1);
 }
 
-/* What was measured not to be files has the sample's other calls already: the floor is
- * what stays where nothing else did. */
-static void set_calls(const struct pipeline *p, struct facts *f, enum fact mid,
-                      double share, double floor_ns)
-{
-    if (!(share > 0))
-        return;
-    struct left left = left_of(p, share, 0.4, 0);
-    const double least = floor_ns / p->make_ns;
-    left.usual = fmin(fmax(left.usual, least), 1 - 0.5 * fmin(share, 1));
-    left.much = fmax(left.much, left.usual);
-    set_gain(p, f, mid, &left, false);
-}
-
 /* readline() without a buffer reads byte by byte: all of the reads, and what goes with each
  * of them, are on one line, and what the other lines take was measured, and stays. Reads of
  * some bytes each are a loop of the program's own, whose lines all go with them. */
@@ -133,17 +119,48 @@ static bool is_readline(const struct facts *f)
     return f->v[FACT_LOAD_LINE_SHARE] >= f->v[FACT_READ_SHARE] && bytes < 2;
 }
 
-/* Few large files have no opens to speak of, and one read a sample; larger reads alone
- * leave the opens. */
-static void set_files(const struct pipeline *p, struct facts *f)
+/* Of making a batch, what goes with files: few large ones have no opens to speak of, and
+ * one read a sample; larger reads alone leave the opens. */
+static double share_of_files(const struct pipeline *p, const struct facts *f,
+                             enum fact gain)
 {
-    const double least = floor_of_samples(f);
     const double reads = with_calls(p, f);
     const double large = f->v[FACT_READ_SHARE] - fact_small_reads(f);
-    const bool one = is_readline(f);
-    const double line = f->v[FACT_LOAD_LINE_SHARE];
-    set_calls(p, f, FACT_OPENS_GAIN, fmax(fact_of_calls(f) + large, reads), least);
-    set_calls(p, f, FACT_READS_GAIN, one ? fmin(reads, line) : reads, one ? 0 : least);
+    if (gain == FACT_OPENS_GAIN)
+        return fmax(fact_of_calls(f) + large, reads);
+    return is_readline(f) ? fmin(reads, f->v[FACT_LOAD_LINE_SHARE]) : reads;
+}
+
+/* What was measured not to be files has the sample's other calls already: the floor is
+ * what stays where nothing else did. */
+static struct left left_of_files(const struct pipeline *p, const struct facts *f,
+                                 enum fact gain, double share)
+{
+    const bool floor = gain == FACT_OPENS_GAIN || !is_readline(f);
+    struct left left = left_of(p, share, 0.4, 0);
+    const double least = floor ? floor_of_samples(f) / p->make_ns : 0;
+    left.usual = fmin(fmax(left.usual, least), 1 - 0.5 * fmin(share, 1));
+    left.much = fmax(left.much, left.usual);
+    return left;
+}
+
+static void set_files(const struct pipeline *p, struct facts *f, enum fact gain)
+{
+    const double share = share_of_files(p, f, gain);
+    if (!(share > 0))
+        return;
+    const struct left left = left_of_files(p, f, gain, share);
+    set_gain(p, f, gain, &left, false);
+}
+
+double gains_left_without_files(const struct pipeline *p, const struct facts *f,
+                                bool opens)
+{
+    const enum fact gain = opens ? FACT_OPENS_GAIN : FACT_READS_GAIN;
+    if (!p->known || !(p->make_ns > 0))
+        return NAN;
+    const double share = share_of_files(p, f, gain);
+    return share > 0 ? left_of_files(p, f, gain, share).usual : NAN;
 }
 
 /* ---- Settings -------------------------------------------------------------------------------- */
@@ -170,7 +187,8 @@ void gains_of_pipeline(const struct pipeline *p, struct facts *f)
     set_transform(p, f);
     set_even(p, f);
     set_collate(p, f);
-    set_files(p, f);
+    set_files(p, f, FACT_OPENS_GAIN);
+    set_files(p, f, FACT_READS_GAIN);
     set_workers(p, f);
 }
 

@@ -60,9 +60,11 @@ static const struct option options[] = {
           "left out (of each --what-if, or else the first finding's cure); what "
           "the program does besides training happens again" },
     { "steps", 0, OPTION_COUNT, FIELD(steps), .value = "N",
-      .help = "--measure: steps to measure (default 60, after 10 of warm-up)" },
+      .help = "--measure: steps to measure (default 60, and 2 s of them; after 10 of "
+              "warm-up)" },
     { "budget", 0, OPTION_SECONDS, FIELD(budget_ns), .value = "DURATION",
-      .help = "--measure: most time for one trial (default 120 s)" },
+      .help = "--measure: most time for one cure, which is tried up to three times "
+              "(default 120 s)" },
     { "fail-on", 0, OPTION_CHOICE, FIELD(fail_on), .value = "SEVERITY",
       .help = "exit 1 with a finding of at least low, medium, high or critical",
       .choices = severities },

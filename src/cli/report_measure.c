@@ -6,14 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "analyse/trial_model.h"
 #include "analyse/trials.h"
 #include "base/error.h"
+#include "base/human.h"
+#include "base/moment.h"
 #include "cli/cli.h"
 #include "launch/signals.h"
 #include "present/report/page.h"
 #include "store/list.h"
+#include "tune/repeat.h"
 #include "tune/trial.h"
 
 static void clear_line(void)
@@ -22,21 +27,36 @@ static void clear_line(void)
         (void)fputs("\r\033[K", stderr);
 }
 
-struct course {
-    const char *asked;
-    double most_s;
-    int told; /* seconds */
+/* The trials of one question. */
+struct series {
+    struct report *r;
+    const struct plan *plan;
+    struct trial_options options;
+    struct repeat repeat;
+    struct buf wrote; /* by the first that wrote */
+    int signal;       /* that ended it */
+    int told;         /* seconds */
 };
+
+static void put_number(const struct series *s, struct buf *out)
+{
+    buf_puts(out, "trial");
+    if (s->repeat.count)
+        buf_printf(out, " %zu of %d", s->repeat.count + 1, REPEAT_MOST);
+}
 
 static void tick(void *arg, double seconds)
 {
-    struct course *c = arg;
-    if (!isatty(STDERR_FILENO) || (int)seconds == c->told)
+    struct series *s = arg;
+    struct buf line = BUF_INIT;
+    if (!isatty(STDERR_FILENO) || (int)seconds == s->told)
         return;
-    c->told = (int)seconds;
-    (void)fprintf(stderr, "\r\033[Ktrial of %s · %d s of at most %.0f s", c->asked,
-                  c->told, c->most_s);
+    s->told = (int)seconds;
+    put_number(s, &line);
+    (void)fprintf(stderr, "\r\033[K%s of %s · %d s of at most %.0f s", line.data,
+                  s->plan->asked, s->told, s->options.seconds - s->options.spent_s);
     (void)fflush(stderr);
+    buf_release(&line);
 }
 
 /* What the program wrote, and was called, must not steer the terminal. */
@@ -61,40 +81,108 @@ static void announce(const struct report *r, const struct plan *plan, double gue
     buf_release(&before);
 }
 
-static void keep(const struct report *r, const struct trial_result *result)
+static void keep(const struct series *s)
 {
-    const int rc = triallog_append(r->run->dir, &result->entry);
+    struct trial_entry e;
+    repeat_median(&s->repeat, &e);
+    const int rc = triallog_append(s->r->run->dir, &e);
     if (rc < 0)
-        cli_error("cannot keep the trial in '%s': %s", r->run->dir, error_text(rc));
+        cli_error("cannot keep the trial in '%s': %s", s->r->run->dir, error_text(rc));
+}
+
+static void say_failed(const struct series *s, const char *why)
+{
+    struct buf before = BUF_INIT;
+    buf_puts(&before, s->repeat.count ? "" : "the ");
+    put_number(s, &before);
+    buf_printf(&before, " of %s gave no answer: ", s->plan->asked);
+    say(before.data, why,
+        s->repeat.count ? "; what was measured before stands"
+                        : "; the prediction stands");
+    buf_release(&before);
+}
+
+/* What it measured goes into the series; why it measured nothing is told. */
+static enum trial_end try_once(struct series *s)
+{
+    struct trial_result result;
+    s->told = -1;
+    const enum trial_end end = trial_run(s->r, s->plan, &s->options, &result);
+    clear_line();
+    s->signal = result.signal;
+    if (end == TRIAL_GOOD) {
+        const struct trial_entry *e = &result.entry;
+        if (s->repeat.count == 0) {
+            s->repeat.loop = trial_is_of_loop(s->r, e);
+            s->repeat.model_ns = trial_modelled_ns(s->r, e, s->repeat.loop);
+        }
+        s->repeat.done[s->repeat.count++] = *e;
+    } else if (end == TRIAL_FAILED) {
+        say_failed(s, result.why.data);
+    }
+    if (!s->wrote.len)
+        buf_puts(&s->wrote, result.wrote.data);
+    trial_result_release(&result);
+    return end;
+}
+
+static void announce_more(const struct series *s)
+{
+    char said[HUMAN_LEN], model[HUMAN_LEN];
+    const struct trial_entry *e = &s->repeat.done[0];
+    (void)human_duration(said, s->repeat.loop ? e->loop_ns : e->step_ns);
+    if (s->repeat.model_ns > 0)
+        (void)fprintf(stderr,
+                      "sonde: the trial of %s says %s, the model %s: it runs again, up "
+                      "to two times, and the median counts\n",
+                      s->plan->asked, said, human_duration(model, s->repeat.model_ns));
+    else
+        (void)fprintf(stderr,
+                      "sonde: the trial of %s says %s, and no model says anything: it "
+                      "runs again, up to two times, and the median counts\n",
+                      s->plan->asked, said);
+}
+
+/* Whether somebody wants an end: nothing is kept then. */
+static bool try_series(struct series *s)
+{
+    const uint64_t began = moment_ns(CLOCK_MONOTONIC);
+    enum trial_end end;
+    do {
+        end = try_once(s);
+        s->options.spent_s = (double)(moment_ns(CLOCK_MONOTONIC) - began) / 1e9;
+        const bool more = end == TRIAL_GOOD &&
+                          repeat_wants_more(&s->repeat, s->options.spent_s,
+                                            s->options.seconds);
+        if (!more)
+            break;
+        if (s->repeat.count == 1)
+            announce_more(s);
+    } while (true);
+    return end == TRIAL_INTERRUPTED;
 }
 
 /* Whether somebody wants an end. */
 static bool try_plan(struct report *r, const struct plan *plan,
                      const struct measure_options *o)
 {
-    struct trial_options options = { .steps = o->steps, .seconds = o->seconds };
-    struct course course = { plan->asked, o->seconds > 0 ? o->seconds : TRIAL_SECONDS,
-                             -1 };
-    struct trial_result result;
-    options.tick = tick;
-    options.arg = &course;
-    announce(r, plan, trial_guess_s(r, plan, &options));
-    const enum trial_end end = trial_run(r, plan, &options, &result);
-    clear_line();
-    if (end == TRIAL_INTERRUPTED)
-        signal_die_by(result.signal);
-    if (end == TRIAL_GOOD)
-        keep(r, &result);
-    else if (end == TRIAL_FAILED) {
-        struct buf before = BUF_INIT;
-        buf_printf(&before, "the trial of %s gave no answer: ", plan->asked);
-        say(before.data, result.why.data, "; the prediction stands");
-        buf_release(&before);
-    }
-    if (result.wrote.len)
-        say("the trial also wrote: ", result.wrote.data, "");
-    trial_result_release(&result);
-    return end == TRIAL_INTERRUPTED;
+    struct series s = { .r = r, .plan = plan, .wrote = BUF_INIT };
+    s.options = (struct trial_options){
+        .steps = o->steps,
+        .seconds = o->seconds > 0 ? o->seconds : TRIAL_SECONDS,
+        .tick = tick,
+        .arg = &s,
+    };
+    announce(r, plan, trial_guess_s(r, plan, &s.options));
+    const bool interrupted = try_series(&s);
+    if (interrupted)
+        signal_die_by(s.signal);
+    if (s.repeat.count && !interrupted)
+        keep(&s);
+    if (s.wrote.len)
+        say("the trial also wrote: ", s.wrote.data, "");
+    buf_release(&s.wrote);
+    return interrupted;
 }
 
 static void say_not(const char *asked, const char *why)

@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "store/lines.h"
 
-enum { READ_MAX = 1 << 18 };
+enum { READ_MAX = 1 << 18, MEDIAN_MOST = 1000 };
 
 /* A year: what is longer was not measured in a trial. */
 static const double NS_MOST = 3.2e16;
@@ -43,9 +43,10 @@ static void put_time(json_t *root, const char *key, double ns)
 static char *to_line(const struct trial_entry *e)
 {
     json_t *root = json_pack(
-        "{s:I,s:s%,s:s%,s:I,s:s%}", "time_ns", (json_int_t)e->time_ns, "asked",
+        "{s:I,s:s%,s:s%,s:I,s:I,s:s%}", "time_ns", (json_int_t)e->time_ns, "asked",
         e->asked, strnlen(e->asked, TRIAL_TEXT), "finding", e->finding,
-        strnlen(e->finding, TRIAL_TEXT), "steps", (json_int_t)e->steps, "note", e->note,
+        strnlen(e->finding, TRIAL_TEXT), "steps", (json_int_t)e->steps, "median_of",
+        (json_int_t)(e->median_of ? e->median_of : 1), "note", e->note,
         strnlen(e->note, TRIAL_NOTE));
     if (!root)
         return NULL;
@@ -86,6 +87,14 @@ static bool get_text(const json_t *root, const char *key, size_t room, char *ret
     return true;
 }
 
+/* One where it does not say; 0 where it is none. */
+static uint64_t get_median_of(const json_t *root)
+{
+    const json_t *value = json_object_get(root, "median_of");
+    const json_int_t count = value ? json_integer_value(value) : 1;
+    return count > 0 && count <= MEDIAN_MOST ? (uint64_t)count : 0;
+}
+
 /* null and a missing one are NaN. */
 static double get_time(const json_t *root, const char *key)
 {
@@ -103,6 +112,7 @@ bool triallog_parse(const char *line, size_t len, struct trial_entry *ret_entry)
                        get_text(root, "note", sizeof e.note, e.note);
     e.time_ns = json_integer_value(json_object_get(root, "time_ns"));
     e.steps = steps > 0 ? (uint64_t)steps : 0;
+    e.median_of = get_median_of(root);
     e.step_ns = get_time(root, "step_ns");
     e.low_ns = get_time(root, "low_ns");
     e.high_ns = get_time(root, "high_ns");
@@ -110,7 +120,7 @@ bool triallog_parse(const char *line, size_t len, struct trial_entry *ret_entry)
     e.loop_low_ns = get_time(root, "loop_low_ns");
     e.loop_high_ns = get_time(root, "loop_high_ns");
     json_decref(root);
-    if (!texts || !e.asked[0] || e.steps == 0 || !is_sound(&e))
+    if (!texts || !e.asked[0] || e.steps == 0 || e.median_of == 0 || !is_sound(&e))
         return false;
     *ret_entry = e;
     return true;

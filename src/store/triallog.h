@@ -6,7 +6,8 @@
  * whose numbers are no times, is skipped.
  *
  *     {"time_ns":…,"asked":"gc=40","finding":"","step_ns":…,"low_ns":…,"high_ns":…,
- *      "loop_ns":null,"loop_low_ns":null,"loop_high_ns":null,"steps":60,"note":""}
+ *      "loop_ns":null,"loop_low_ns":null,"loop_high_ns":null,"steps":60,"median_of":3,
+ *      "note":""}
  */
 #ifndef SONDE_STORE_TRIALLOG_H
 #define SONDE_STORE_TRIALLOG_H
@@ -23,7 +24,8 @@ struct trial_entry {
     char finding[TRIAL_TEXT]; /* whose own cure it was; "" it was asked for */
     double step_ns, low_ns, high_ns;
     double loop_ns, loop_low_ns, loop_high_ns; /* NaN: not measured by the loop */
-    uint64_t steps;
+    uint64_t steps;                            /* of one */
+    uint64_t median_of;    /* so many trials; a line that does not say was one */
     char note[TRIAL_NOTE]; /* what a reader should know; "" nothing */
 };
 

@@ -97,6 +97,7 @@ void trial_judge(const struct step_account *sick, const struct step_account *tri
     const double loop = counts->whole ? whole_loop(sick, trial, counts)
                                       : made_loop(sick, step, plan);
     e->steps = trial->steady;
+    e->median_of = 1;
     e->step_ns = step;
     e->low_ns = step * (1 - half);
     e->high_ns = step * (1 + half);

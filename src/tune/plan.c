@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/fact_parts.h"
 #include "analyse/loaders.h"
 #include "analyse/whatif.h"
 #include "base/files.h"
@@ -75,12 +76,15 @@ static double within(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
+static double collate_of(const struct pipeline *pipe)
+{
+    return isnan(pipe->collate_share) ? 0 : within(pipe->collate_share, 0, 0.99);
+}
+
 /* Of a sample's time, when its transform takes `times` times less. */
 static double left_of_transform(const struct pipeline *pipe, double times)
 {
-    const double collate = isnan(pipe->collate_share)
-                               ? 0
-                               : within(pipe->collate_share, 0, 0.99);
+    const double collate = collate_of(pipe);
     const double share = isnan(pipe->transform_share)
                              ? 1
                              : within(pipe->transform_share / (1 - collate), 0, 1);
@@ -182,10 +186,23 @@ static int cure_transform(const struct plan_case *c, struct plan *p)
     return plan_samples(c->pipe, c->f, left, p, c->why);
 }
 
+/* Of a sample, what is left of its batch's making when all that goes is in its samples. */
+static double left_of_sample(const struct pipeline *pipe, double of_making)
+{
+    return within(1 - (1 - of_making) / (1 - collate_of(pipe)), 0, 1);
+}
+
+/* The model's own cure: what was no call for files stays. */
 static int cure_files(const struct plan_case *c, struct plan *p)
 {
+    const bool opens = strcmp(c->finding->id, "metadata_bound") == 0;
+    const double making = c->pipe->by_hand
+                              ? NAN
+                              : gains_left_without_files(c->pipe, c->f, opens);
+    const double left = isnan(making) ? left_after_gain(c)
+                                      : left_of_sample(c->pipe, making);
     (void)snprintf(p->asked, sizeof p->asked, "samples without their files");
-    return plan_samples(c->pipe, c->f, 0, p, c->why);
+    return plan_samples(c->pipe, c->f, left, p, c->why);
 }
 
 static int cure_collate(const struct plan_case *c, struct plan *p)
@@ -300,6 +317,23 @@ static int cure_memory(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
+static int cure_precision(const struct plan_case *c, struct plan *p)
+{
+    (void)c;
+    p->single = true;
+    (void)snprintf(p->asked, sizeof p->asked, "floats instead of doubles");
+    return 0;
+}
+
+static int cure_padding(const struct plan_case *c, struct plan *p)
+{
+    if (c->pipe->by_hand || !p->loader[0])
+        return refuse(c->why, "there is no loader whose batches could be made anew");
+    p->alike = true;
+    (void)snprintf(p->asked, sizeof p->asked, "batches of similar length");
+    return 0;
+}
+
 static int cure_batch(const struct plan_case *c, struct plan *p)
 {
     const double batch = c->f->v[FACT_BATCH_SIZE];
@@ -332,6 +366,8 @@ static const struct {
     { "oversubscribed", cure_threads },
     { "allocation_churn", cure_memory },
     { "batch_too_small", cure_batch },
+    { "precision_unused", cure_precision },
+    { "padding_waste", cure_padding },
 };
 
 int plan_cure(const struct plan_known *known, const struct finding *finding,
@@ -486,7 +522,9 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
     put_text(&w, "outcome", course->outcome);
     put_number(&w, "steps", (double)course->steps);
     put_number(&w, "warmup", (double)course->warmup);
+    put_number(&w, "last", (double)course->last);
     put_number(&w, "seconds", course->seconds);
+    put_number(&w, "least_s", course->least_s);
     json_key(&w, "whole");
     json_put_bool(&w, course->whole);
     put_text(&w, "place", p->loader);
@@ -508,6 +546,10 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
     }
     if (p->threads > 0)
         put_number(&w, "threads", p->threads);
+    if (p->single)
+        put_number(&w, "precision", 1);
+    if (p->alike)
+        put_number(&w, "lengths", 1);
     put_rare(&w, p);
     put_memo(&w, p);
     json_object_end(&w);

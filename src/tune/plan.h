@@ -2,7 +2,7 @@
  *
  * From a question (`--what-if gc=40`) or from a finding's own cure to the list of
  * ablations that the Python layer carries out (python/sonde/_trial). A plan is handed over
- * as a small JSON file. What no ablation can stand for (another BLAS, sorted batches) has
+ * as a small JSON file. What no ablation can stand for (another BLAS, a leak that is mended) has
  * no plan, and the reason is told.
  */
 #ifndef SONDE_TUNE_PLAN_H
@@ -46,6 +46,8 @@ struct plan {
     const char *memo_place; /* a function whose results are kept; "" none */
     double memo_left, memo_least_us;
     bool keep_memory;   /* glibc gives nothing back */
+    bool single;        /* doubles become floats */
+    bool alike;         /* batches of samples of about one length */
     bool by_loop;       /* measured from the first step to the last */
     const char *loader; /* "train.py:41", where the loader that trains is made; "" */
     const char *note;   /* what a reader should know; "" nothing */
@@ -73,7 +75,9 @@ int plan_cure(const struct plan_known *known, const struct finding *finding,
 struct plan_course {
     const char *scratch, *outcome;
     uint64_t steps, warmup;
-    double seconds;
+    uint64_t last;  /* steps that the program has; 0: not known */
+    double seconds; /* at most */
+    double least_s; /* that are measured, as far as there are steps */
     bool whole;
 };
 void plan_write(const struct plan *plan, const struct plan_course *course,

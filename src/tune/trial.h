@@ -16,11 +16,12 @@
 #include "store/triallog.h"
 #include "tune/plan.h"
 
-enum { TRIAL_STEPS = 60, TRIAL_WARMUP = 10, TRIAL_SECONDS = 120 };
+enum { TRIAL_STEPS = 60, TRIAL_WARMUP = 10, TRIAL_SECONDS = 120, TRIAL_LEAST_S = 2 };
 
 struct trial_options {
-    uint64_t steps; /* to be measured; 0: TRIAL_STEPS */
-    double seconds; /* at most; 0: TRIAL_SECONDS */
+    uint64_t steps; /* to be measured; 0: TRIAL_STEPS, and TRIAL_LEAST_S seconds */
+    double seconds; /* at most, for all trials of one question; 0: TRIAL_SECONDS */
+    double spent_s; /* of them, by trials before this one */
     /* Now and then while it runs; may be NULL. */
     void (*tick)(void *arg, double seconds);
     void *arg;

@@ -12,6 +12,7 @@ import conftest  # noqa: F401  puts the package on the path
 import pytest
 
 from sonde._trial import collector, intercept, memo, steps
+from sonde._trial import lengths as lengths_
 
 
 class Course:
@@ -369,6 +370,25 @@ def test_steps_are_measured_when_all_is_in_effect_and_warm(tmp_path, recorder):
     assert outcome["steps"] - outcome["from_step"] == 22  # one open, one to end on
 
 
+def test_short_steps_are_measured_for_a_while(tmp_path, recorder, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(steps.time, "monotonic", lambda: clock[0])
+    course = course_in(tmp_path, steps=20, warmup=5, least_s=2)
+    with pytest.raises(SystemExit):
+        for _ in range(1000):
+            clock[0] += 0.01
+            course.begins()
+    assert course.step - course.from_step == 200
+
+
+def test_the_program_does_not_come_to_its_own_end(tmp_path, recorder):
+    course = course_in(tmp_path, steps=20, warmup=5, least_s=100, last=60)
+    with pytest.raises(SystemExit):
+        for _ in range(60):
+            course.begins()
+    assert course.step == 60
+
+
 def test_what_cannot_be_applied_ends_the_trial_with_the_reason(tmp_path, recorder):
     course = course_in(tmp_path)
     course.part("evaluation").why = "it is part of main()"
@@ -411,3 +431,251 @@ def test_a_spec_that_is_none_is_told_and_the_program_runs(run, tmp_path):
     for text in ("", "[]", "{}", '{"scratch": 3}', json.dumps({"scratch": "x" * 70000})):
         spec.write_text(text)
         assert run("print('ran')", SONDE_TRIAL=spec).stdout.strip() == "ran"
+
+
+# ---- batches of one length ----
+
+
+class Array:
+    def __init__(self, *shape):
+        self.shape = shape
+
+
+@pytest.mark.parametrize(
+    "samples, lengths",
+    [
+        ([Array(3, 40), Array(3, 7)], [40, 7]),
+        ([(Array(9), 1), (Array(4), 0)], [9, 4]),
+        ([{"ids": [1, 2, 3], "label": 1}, {"ids": [5], "label": 0}], [3, 1]),
+        # The longest that differs: 80 mel bands by frames, and a few words.
+        ([(Array(80, 500), "ab"), (Array(80, 30), "abcd")], [500, 30]),
+        ([("a" * 30, 1), ("b" * 4, 2)], [30, 4]),
+        ([[Array(2), Array(2), Array(2)], [Array(2)]], [3, 1]),
+        ([types.SimpleNamespace(x=Array(5, 2)), types.SimpleNamespace(x=Array(8, 2))], [5, 8]),
+    ],
+)
+def test_a_sample_is_as_long_as_what_differs_most(samples, lengths):
+    assert lengths_.lengths_of([lengths_.shape_of(s) for s in samples]) == lengths
+
+
+@pytest.mark.parametrize("samples", [[Array(4), Array(4)], [1, 2], [object()] * 2, []])
+def test_samples_of_one_length_have_none(samples):
+    assert lengths_.lengths_of([lengths_.shape_of(s) for s in samples]) is None
+
+
+class Loader:
+    num_workers, prefetch_factor, _dataset_kind = 0, 2, 0
+
+    def __init__(self, lengths, size):
+        self.dataset = [[0] * n for n in lengths]
+        order = list(range(len(lengths)))
+        self.batch_sampler = [order[i : i + size] for i in range(0, len(order), size)]
+
+
+def sorted_batches(loader, wanted=1000, **spec):
+    course = Course(lengths=1, **spec)
+    course.wanted, course.warmup = wanted, 0
+    part = course.part("lengths")
+    lengths_.install(course, part, loader, False)
+    return part, list(loader.batch_sampler)
+
+
+def test_batches_have_the_same_samples_in_batches_of_one_length():
+    lengths = [(n * 7919) % 400 + 1 for n in range(203)]
+    loader = Loader(lengths, 8)
+    part, batches = sorted_batches(loader)
+    assert part.settled and not part.why
+    assert sorted(i for b in batches for i in b) == list(range(203))
+    assert sorted(map(len, batches)) == [3] + [8] * 25
+    waste = sum(max(lengths[i] for i in b) * len(b) for b in batches) / sum(lengths)
+    assert waste < 1.1
+    # Short and long ones come in turns: half of them are as long as all.
+    means = [sum(lengths[i] for i in b) / len(b) for b in batches]
+    for at in (0, 5, 13):
+        part_of = means[at : at + 13]
+        assert sum(part_of) / 13 == pytest.approx(sum(means) / 26, rel=0.15)
+    assert means != sorted(means)
+
+
+def test_only_what_a_trial_needs_is_asked_for():
+    loader = Loader([5, 9] * 500, 2)
+    asked = []
+
+    class Asked(list):
+        def __getitem__(self, i):
+            asked.append(i)
+            return super().__getitem__(i)
+
+    loader.dataset = Asked(loader.dataset)
+    course = Course(lengths=1)
+    course.wanted, course.warmup = 20, 10
+    lengths_.install(course, course.part("lengths"), loader, False)
+    batches = iter(loader.batch_sampler)
+    first = [next(batches) for _ in range(30)]
+    assert len(asked) == 2 * (20 + 10 + 16)
+    assert all(i < 92 for b in first for i in b)
+
+
+def test_a_data_set_that_answers_slowly_is_not_waited_for():
+    class Slow(list):
+        def __getitem__(self, i):
+            time.sleep(0.02)
+            return super().__getitem__(i)
+
+    loader = Loader([5, 9] * 500, 2)
+    loader.dataset = Slow(loader.dataset)
+    part, batches = sorted_batches(loader, seconds=0.5)
+    assert "takes too long" in part.why and not part.settled
+    assert batches[:2] == [[0, 1], [2, 3]]  # as they were
+
+
+def test_what_is_no_loader_of_single_samples_is_refused():
+    def why(own=False, **changes):
+        loader = Loader([1, 2], 1)
+        for name, value in changes.items():
+            setattr(loader, name, value)
+        course = Course()
+        part = course.part("lengths")
+        lengths_.install(course, part, loader, own)
+        return part.why
+
+    assert "read in order" in why(_dataset_kind=1)
+    assert "sampler of the program's own" in why(own=True)
+    assert "not put together by the loader" in why(batch_sampler=None)
+    part, _ = sorted_batches(Loader([4] * 20, 4))
+    assert part.why == "its samples do not differ in length"
+
+
+# ---- doubles ----
+
+DOUBLES = """
+import json, os, random, sys
+sys.path.insert(0, {package!r})
+import numpy, torch
+from sonde._trial import precision, steps
+
+class Course:
+    spec, step, looks, parts, past_start = {{"precision": 1}}, 0, [], [], True
+    def part(self, name):
+        self.parts.append(steps.Part(name))
+        return self.parts[-1]
+
+course = Course()
+precision.torch_came(course, torch)
+
+def train(net, x, steps=8):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for course.step in range(1, steps):
+        for look in course.looks:
+            look()
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    part = course.parts[0]
+    print(json.dumps([part.settled, part.why]))
+
+{text}
+"""
+
+
+@pytest.fixture
+def doubles(tmp_path):
+    """A program whose doubles become floats: whether that settled, and why not."""
+    torch_python = has_torch()
+    if not torch_python:
+        pytest.skip("no torch here")
+
+    def go(text):
+        file = tmp_path / "program.py"
+        package = str(conftest.PACKAGE)
+        file.write_text(DOUBLES.format(package=package, text=text))
+        lines = conftest.python(file).stdout.splitlines()
+        return [json.loads(line) for line in lines]
+
+    return go
+
+
+def has_torch():
+    import importlib.util
+
+    return not conftest.DEBUG and importlib.util.find_spec("torch") is not None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "torch.nn.Linear(4, 2).double(), torch.ones(3, 4).double()",
+        "torch.nn.Linear(4, 2, dtype=torch.float64), torch.ones(3, 4, dtype=torch.double)",
+        "torch.nn.Linear(4, 2).to(torch.float64), torch.from_numpy(numpy.ones((3, 4)))",
+        "torch.nn.Linear(4, 2).type('torch.DoubleTensor'), torch.tensor(numpy.ones((3, 4)))",
+        "torch.nn.Linear(4, 2).double(), torch.as_tensor(numpy.ones((3, 4)))",
+        "torch.nn.Linear(4, 2).double(), torch.ones(3, 4).type(torch.DoubleTensor)",
+    ],
+)
+def test_whoever_asks_for_doubles_computes_in_floats(doubles, made):
+    dtypes, end = doubles(
+        f"net, x = {made}\n"
+        "print(json.dumps([str(p.dtype) for p in net.parameters()] + [str(x.dtype)]))\n"
+        "assert all(p.dtype == torch.float64 for p in net.parameters())\n"
+        "train(net, x)\n"
+    )
+    assert set(dtypes) == {"torch.float32"}
+    assert end == [True, ""]
+
+
+def test_a_default_of_doubles_is_one_of_floats(doubles):
+    assert doubles(
+        "torch.set_default_dtype(torch.float64)\n"
+        "print(json.dumps(str(torch.ones(2).dtype)))\n"
+        "torch.set_default_tensor_type('torch.DoubleTensor')\n"
+        "print(json.dumps(str(torch.ones(2).dtype)))\n"
+        "train(torch.nn.Linear(4, 2), torch.ones(3, 4))\n"
+    ) == ["torch.float32", "torch.float32", [True, ""]]
+
+
+def test_numbers_that_a_loader_puts_together_are_floats(doubles):
+    dtype, kept, back = doubles(
+        "from torch.utils.data import default_collate\n"
+        "print(json.dumps(str(default_collate([1.5, 2.5]).dtype)))\n"
+        "x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)\n"
+        "print(json.dumps([x.requires_grad, x.is_leaf, x.tolist()]))\n"
+        "torch.save({'a': [x]}, 'x.pt'); y = torch.load('x.pt')\n"
+        "print(json.dumps([str(y['a'][0].dtype), y['a'][0].tolist()]))\n"
+        "os.remove('x.pt')\n"
+    )
+    assert dtype == "torch.float32"
+    assert kept == [True, True, [1.0, 2.0]]
+    assert back == ["torch.float32", [1.0, 2.0]]
+
+
+DOUBLE = "torch.__dict__['float64']"
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("train(torch.nn.Linear(4, 2), torch.ones(3, 4))", "asks torch for no doubles"),
+        (
+            "net = torch.nn.Linear(4, 2).double()\n"
+            f"for p in net.parameters(): p.data = p.data.to({DOUBLE})\n"
+            f"train(net, torch.ones(3, 4).to({DOUBLE}))",
+            "still gives doubles",
+        ),
+        (
+            "net = torch.nn.Linear(4, 2).double()\n"
+            f"net.register_buffer('mean', torch.ones(1).to({DOUBLE}))\n"
+            "train(net, torch.ones(3, 4))",
+            "doubles are left in a Linear",
+        ),
+        (
+            "net = torch.nn.Linear(4, 2).double()\n"
+            "torch.frombuffer(bytearray(16), dtype=torch.float64)\n"
+            "train(net, torch.ones(3, 4))",
+            "bytes may be read as doubles",
+        ),
+    ],
+)
+def test_where_doubles_are_left_nothing_is_measured(doubles, text, why):
+    settled, said = doubles(text)[-1]
+    assert not settled
+    assert why in said

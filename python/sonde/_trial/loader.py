@@ -12,14 +12,14 @@ import os
 import sys
 from typing import Any
 
-from . import memo
+from . import lengths, memo
 
 _MARK = "_sonde_trial"
 
 
 def torch_came(course: Any, torch: Any) -> None:
     spec = course.spec
-    if not any(k in spec for k in ("loader", "sample", "collate", "free")):
+    if not any(k in spec for k in ("loader", "sample", "collate", "free", "lengths")):
         return
     from torch.utils import data
     from torch.utils.data import dataloader
@@ -35,6 +35,7 @@ class _Loaders:
         self.sample, self.collate = spec.get("sample"), spec.get("collate")
         self.place = str(spec.get("place", ""))
         self.part = course.part("loader")
+        self.lengths = course.part("lengths") if spec.get("lengths") else None
         self.workers = -1
         self._patch_init(dataloader.DataLoader)
         if self.sample or self.collate:
@@ -85,6 +86,10 @@ class _Loaders:
             real(self, *args, **kwargs)
             if ours:
                 loaders._made(self)
+            if ours and loaders.lengths is not None:
+                bound = signature.bind(self, *args, **kwargs).arguments
+                own = bound.get("batch_sampler") is not None
+                lengths.install(loaders.course, loaders.lengths, self, own)
 
         cls.__init__ = __init__  # type: ignore[misc]
 

@@ -34,6 +34,8 @@ class Course:
         self.wanted = max(int(spec.get("steps", 60)), 1)
         self.warmup = max(int(spec.get("warmup", 10)), 0)
         self.whole = bool(spec.get("whole", False))  # from the first step on
+        self.least_s = float(spec.get("least_s", 0))  # … and at least so long
+        self.last = int(spec.get("last", 0)) or 1 << 62  # the program has no more steps
         self.began = time.monotonic()
         self.deadline = self.began + float(spec.get("seconds", 120))
         self.step = 0  # that run, or ran last
@@ -42,6 +44,7 @@ class Course:
         self.looks: list[Callable[[], None]] = []  # at each step until settled
         self.ended = ""
         self.cpu_began = 0.0  # of this process, when measuring began
+        self.measured_from = 0.0
         self.settled_at = 0
         self.pid = os.getpid()
         self.ours = False  # this process is the one that is measured
@@ -89,7 +92,7 @@ class Course:
             return
         self.step += 1
         if self.from_step:
-            if self.step > self.from_step + self.wanted + 1:
+            if self._is_enough():
                 self.end("steps")
             elif time.monotonic() > self.deadline:
                 self.end("time")
@@ -97,6 +100,14 @@ class Course:
         for look in list(self.looks):
             _layer.guarded("trial", look)
         self._settle()
+
+    def _is_enough(self) -> bool:
+        """Steps of a few milliseconds are over before the machine has had one of its
+        moods: they are counted for a while, but never to the program's own end."""
+        if self.step <= self.from_step + self.wanted + 1:
+            return False
+        long = time.monotonic() - self.measured_from >= self.least_s
+        return long or self.step >= self.last
 
     def _settle(self) -> None:
         bad = [p for p in self.parts if p.why]
@@ -120,6 +131,7 @@ class Course:
         if self.step >= self.settled_at + self.warmup:
             self.from_step = self.step
             self.cpu_began = time.process_time()
+            self.measured_from = time.monotonic()
             _sonde.resume()
 
     # ---- the end ----

@@ -1,7 +1,7 @@
 /* trials.c: cures that were measured before they were written (tune/trial.h). */
 #include <math.h>
-#include <string.h>
 
+#include "analyse/trial_model.h"
 #include "base/human.h"
 #include "present/report/jsonparts.h"
 #include "present/report/sections.h"
@@ -25,66 +25,35 @@ void section_offer(struct page *page, const struct report *r,
     buf_release(&ref);
 }
 
-static const struct report_forecast *forecast_of(const struct report *r,
-                                                 const struct trial_entry *t)
-{
-    const struct report_forecast *f = r->forecasts;
-    while (f && (t->finding[0] || strcmp(f->text, t->asked) != 0))
-        f = f->next;
-    return f;
-}
-
 static void put_measured(struct buf *b, const char *of, double now_ns, double ns,
-                         double low_ns, double high_ns, uint64_t steps)
+                         double low_ns, double high_ns, const struct trial_entry *t)
 {
     char now[HUMAN_LEN], then[HUMAN_LEN], low[HUMAN_LEN], high[HUMAN_LEN];
     char count[HUMAN_LEN];
     const double change = 1 - ns / now_ns;
-    buf_printf(b, "%s %s measured (%s – %s, %s steps) instead of %s, %.0f %% %s",
-               human_duration(then, ns), of, human_duration(low, low_ns),
-               human_duration(high, high_ns), human_count(count, steps),
+    buf_printf(b, "%s %s measured (%s – %s, ", human_duration(then, ns), of,
+               human_duration(low, low_ns), human_duration(high, high_ns));
+    if (t->median_of > 1)
+        buf_printf(b, "median of %llu trials of ", (unsigned long long)t->median_of);
+    buf_printf(b, "%s steps) instead of %s, %.0f %% %s", human_count(count, t->steps),
                human_duration(now, now_ns), 100 * fabs(change),
                change >= 0 ? "less" : "more");
-}
-
-/* What the model had said of the same, in the same unit; NaN: nothing. */
-static double modelled_ns(const struct report *r, const struct trial_entry *t,
-                          bool loop)
-{
-    const struct report_forecast *f = forecast_of(r, t);
-    const double now = loop ? account_loop_ns(&r->account) : r->account.mean_ns;
-    if (f)
-        return loop ? f->loop.loop_ns : f->forecast.step_ns;
-    const struct finding *one = t->finding[0] ? finding_by_id(&r->diagnosis, t->finding)
-                                              : NULL;
-    return one && (one->gain_of == GAIN_OF_LOOP) == loop ? now * (1 - one->gain.mid)
-                                                         : NAN;
-}
-
-/* What evaluations, checkpoints and changes of epochs take is in no step. */
-static bool is_of_loop(const struct report *r, const struct trial_entry *t)
-{
-    const struct finding *one = t->finding[0] ? finding_by_id(&r->diagnosis, t->finding)
-                                              : NULL;
-    const bool asked = strstr(t->asked, "evaluation=") ||
-                       strstr(t->asked, "checkpoint=") || strstr(t->asked, "batch=");
-    return !isnan(t->loop_ns) && (asked || (one && one->gain_of == GAIN_OF_LOOP));
 }
 
 static void put_trial(struct buf *b, const struct report *r,
                       const struct trial_entry *t)
 {
     char said[HUMAN_LEN];
-    const bool loop = is_of_loop(r, t);
-    const double model = modelled_ns(r, t, loop);
+    const bool loop = trial_is_of_loop(r, t);
+    const double model = trial_modelled_ns(r, t, loop);
     clean_text(b, t->asked, 60);
     buf_puts(b, ": ");
     if (loop)
         put_measured(b, "from the first step to the last", account_loop_ns(&r->account),
-                     t->loop_ns, t->loop_low_ns, t->loop_high_ns, t->steps);
+                     t->loop_ns, t->loop_low_ns, t->loop_high_ns, t);
     else
         put_measured(b, "per step", r->account.mean_ns, t->step_ns, t->low_ns,
-                     t->high_ns, t->steps);
+                     t->high_ns, t);
     if (model > 0)
         buf_printf(b, "; the model had said %s", human_duration(said, model));
     if (t->note[0]) {
@@ -127,6 +96,7 @@ void field_trial(struct json_writer *w, const char *key, const struct trial_entr
     field_seconds(w, "loop_low_s", t->loop_low_ns);
     field_seconds(w, "loop_high_s", t->loop_high_ns);
     field_uint(w, "steps", t->steps);
+    field_uint(w, "median_of", t->median_of);
     field_text(w, "note", t->note);
     json_object_end(w);
 }

@@ -5,12 +5,15 @@ Usage: trial_truth.py ILLNESS [--cured] [--steps N]
 import argparse
 import gc
 import os
+import random
 import sys
 import tempfile
 import time
 
+import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
 
@@ -27,8 +30,52 @@ class Net(nn.Module):
         self.layer = nn.Linear(8, 1)
 
     def forward(self, x):
-        work(0.004)
+        surprise = args.illness == "surprise" and "SONDE_TRIAL" in os.environ
+        work(0.012 if surprise else 0.004)
         return self.layer(x)
+
+
+class Wide(nn.Module):
+    """Products of matrices, in the precision it is made in."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Linear(640, 640) for _ in range(4)])
+
+    def forward(self, x):
+        return self.layers(x.repeat(64, 80))
+
+
+class Even(nn.Module):
+    """Its work is the size of a batch, padding and all."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(2, 1)
+
+    def forward(self, x):
+        work(2e-6 * x.numel())
+        return self.table(x)
+
+
+def length_of(i):
+    return 600 if i % 8 == 0 else 20 + i % 30
+
+
+class Songs(Dataset):
+    def __len__(self):
+        return 4 * 400
+
+    def __getitem__(self, i):
+        return torch.ones(length_of(i), dtype=torch.int64)
+
+
+def songs():
+    order = sorted(range(4 * 400), key=length_of)
+    batches = [order[i : i + 8] for i in range(0, len(order), 8)]
+    random.Random(3).shuffle(batches)
+    how = {"batch_sampler": batches} if args.cured else {"batch_size": 8, "shuffle": True}
+    return DataLoader(Songs(), collate_fn=lambda b: pad_sequence(b, batch_first=True), **how)
 
 
 class Samples(Dataset):
@@ -36,6 +83,8 @@ class Samples(Dataset):
         return 4000
 
     def __getitem__(self, i):
+        if args.illness == "precision":
+            return torch.from_numpy(np.ones(8)).to(precision)
         if args.illness == "storage" and not args.cured:
             time.sleep(0.005)
         if args.illness == "transform" and not args.cured:
@@ -77,9 +126,16 @@ def evaluate(net):
 
 
 def train():
-    net = Net()
+    net = {"precision": Wide, "padding": Even}.get(args.illness, Net)()
+    if args.illness == "precision":
+        net.to(precision)
+    if args.illness == "precision" and "kept" in args.save:  # in a way nobody sees
+        net.to(vars(torch)["float64"])
+        Samples.__getitem__ = lambda self, i: torch.ones(8, dtype=vars(torch)["float64"])
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     loader = DataLoader(Samples(), batch_size=4, num_workers=0)
+    if args.illness == "padding":
+        loader = songs()
     keeper = Keeper(args.save, 10 if args.cured else 1)
     best = 0.0
     for step, x in enumerate(loader, 1):
@@ -116,6 +172,7 @@ parser.add_argument("--steps", type=int, default=100)
 parser.add_argument("--save", default="")
 args = parser.parse_args()
 torch.set_num_threads(1)
+precision = torch.float32 if args.cured else torch.float64
 keep = [[i] for i in range(400000)] if args.illness == "gc" else []
 with tempfile.TemporaryDirectory() as folder:
     diary = open(os.path.join(folder, "diary"), "w", encoding="ascii")

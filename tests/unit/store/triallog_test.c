@@ -58,6 +58,7 @@ static void the_last_trial_of_a_question_counts(void **state)
     loop.loop_ns = 2e9;
     loop.loop_low_ns = 1.9e9;
     loop.loop_high_ns = 2.1e9;
+    loop.median_of = 3;
     const struct trial_entry first = entry("gc=40", "", 20e6);
     const struct trial_entry again = entry("gc=40", "", 14e6);
     const struct trial_entry own = entry("gc=40", "gc_pauses", 13e6);
@@ -72,6 +73,8 @@ static void the_last_trial_of_a_question_counts(void **state)
     assert_true(isnan(all[0].loop_ns));
     assert_string_equal(all[0].note, "left out: \"tidy\"\n");
     assert_near(all[1].loop_high_ns, 2.1e9, 1);
+    assert_int_equal(all[0].median_of, 1);
+    assert_int_equal(all[1].median_of, 3);
     assert_string_equal(all[2].finding, "gc_pauses");
 }
 
@@ -126,6 +129,10 @@ static void hostile_lines_are_skipped(void **state)
         "\"low_ns\":1,\"high_ns\":3}",
         "{" GOOD ",\"loop_ns\":5,\"loop_low_ns\":6,\"loop_high_ns\":7}",
         "{" GOOD ",\"loop_ns\":5}",
+        "{" GOOD ",\"median_of\":0}",
+        "{" GOOD ",\"median_of\":-3}",
+        "{" GOOD ",\"median_of\":\"3\"}",
+        "{" GOOD ",\"median_of\":99999999999}",
     };
     struct trial_entry e;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -133,6 +140,7 @@ static void hostile_lines_are_skipped(void **state)
             fail_msg("taken: %s", lines[i]);
     static const char good[] = "{" GOOD "}";
     assert_true(triallog_parse(good, strlen(good), &e));
+    assert_int_equal(e.median_of, 1); /* lines of before did not say */
     char text[4 * TRIAL_NOTE];
     (void)snprintf(text, sizeof text,
                    "{\"asked\":\"%0*d\",\"finding\":\"\",\"note\":\"\",\"steps\":9,"

@@ -54,9 +54,13 @@ static struct plan asked_for(struct stated *s, const char *text)
 
 static json_t *written(const struct plan *p)
 {
-    const struct plan_course course = {
-        "/tmp/s \"x\"", "/tmp/s/o", 60, 10, 120, false
-    };
+    const struct plan_course course = { .scratch = "/tmp/s \"x\"",
+                                        .outcome = "/tmp/s/o",
+                                        .steps = 60,
+                                        .warmup = 10,
+                                        .last = 420,
+                                        .seconds = 120,
+                                        .least_s = 2 };
     struct buf text = BUF_INIT;
     plan_write(p, &course, &text);
     json_t *root = json_loadb(text.data, text.len, 0, NULL);
@@ -84,6 +88,8 @@ static void settings_of_the_loader_are_for_the_loader_that_trains(void **state)
                         "train.py:41");
     assert_string_equal(json_string_value(json_object_get(root, "scratch")),
                         "/tmp/s \"x\"");
+    assert_near(number(root, "last", NULL), 420, 0);
+    assert_near(number(root, "least_s", NULL), 2, 0);
     assert_null(json_object_get(root, "sample"));
     assert_false(p.by_loop);
     json_decref(root);
@@ -103,6 +109,35 @@ static void of_a_sample_what_is_no_transform_stays(void **state)
     assert_near(asked_for(&s, "transform=4").sample_left, 0.25, 1e-9);
 }
 
+static void of_a_sample_what_is_no_file_stays_as_in_the_prediction(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    s.f.v[FACT_BATCH_SIZE] = 10;
+    s.f.v[FACT_OPEN_SHARE] = 0;
+    s.f.v[FACT_READ_SHARE] =
+        0.3; /* of making a batch, and around reads as much again */
+    s.f.v[FACT_READ_KB] = 0.01;
+    s.f.v[FACT_READS_PER_STEP] = 100;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 0.4, 1e-9);
+    /* A fifth of a batch is collating: the files were three quarters of a sample. */
+    s.pipe.collate_share = 0.2;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 0.25, 1e-9);
+    assert_near(cure_of(&s, "small_reads", "").sample_least_us, 20, 0);
+    /* Opens go where files become few, not where reads become larger. */
+    s.pipe.collate_share = NAN;
+    s.f.v[FACT_OPEN_SHARE] = 0.1;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 0.4, 1e-9);
+    assert_near(cure_of(&s, "metadata_bound", "").sample_left, 0.2, 1e-9);
+    /* Nothing but files: 10 samples of 20 µs in 8 ms. */
+    s.f.v[FACT_READ_SHARE] = 0.9;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 0.2 / 8, 1e-9);
+    /* The model knows nothing of files: what the finding says stays. */
+    s.f.v[FACT_READ_SHARE] = NAN;
+    assert_near(cure_of(&s, "small_reads", "").sample_left, 1 - 0.4 / 0.8, 1e-9);
+}
+
 static void a_loop_that_loads_by_itself_has_its_function_kept(void **state)
 {
     (void)state;
@@ -118,6 +153,7 @@ static void a_loop_that_loads_by_itself_has_its_function_kept(void **state)
     s.f.place[PLACE_TRANSFORM] = "strips.py:12 in read_strip";
     p = cure_of(&s, "small_reads", "/data/x.bin");
     assert_string_equal(p.memo_place, "strips.py:12 in read_strip");
+    assert_near(p.memo_left, 1 - 0.4 / 0.8, 1e-9); /* the prediction's */
     assert_true(isnan(p.sample_left));
 }
 
@@ -155,10 +191,25 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_true(cure_of(&s, "gc_pauses", "").gc_freeze);
     assert_int_equal(cure_of(&s, "oversubscribed", "").threads, 2);
     assert_true(cure_of(&s, "allocation_churn", "").note[0] != '\0');
+    assert_true(cure_of(&s, "precision_unused", "").single);
+    assert_true(cure_of(&s, "padding_waste", "").alike);
     s.f.v[FACT_EVALUATION_SHARE] = 0.5; /* to be a tenth: nine times as rare */
     assert_near(cure_of(&s, "evaluation_heavy", "").rare[0].times, 9, 0);
     s.f.v[FACT_BATCH_SIZE] = 4;
     assert_near(cure_of(&s, "batch_too_small", "").batch, 16, 0);
+}
+
+static void padding_without_a_loader_is_refused(void **state)
+{
+    (void)state;
+    struct stated s;
+    struct plan p;
+    char why[PLAN_WHY] = "";
+    const struct finding f = { .id = "padding_waste", .place = "" };
+    state_run(&s);
+    s.known.loader = "";
+    assert_int_equal(plan_cure(&s.known, &f, &p, why), -ENOTSUP);
+    assert_non_null(strstr(why, "no loader"));
 }
 
 static void what_nothing_can_stand_for_is_refused_with_the_reason(void **state)
@@ -166,7 +217,7 @@ static void what_nothing_can_stand_for_is_refused_with_the_reason(void **state)
     (void)state;
     struct stated s;
     struct plan p;
-    static const char *const none[] = { "slow_blas", "padding_waste", "memory_leak",
+    static const char *const none[] = { "slow_blas", "memory_leak",
                                         "sync_stall" /* without a place */,
                                         "epoch_boundary_stall" /* no workers */ };
     state_run(&s);
@@ -188,10 +239,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_of_the_loader_are_for_the_loader_that_trains),
         cmocka_unit_test(of_a_sample_what_is_no_transform_stays),
+        cmocka_unit_test(of_a_sample_what_is_no_file_stays_as_in_the_prediction),
         cmocka_unit_test(a_loop_that_loads_by_itself_has_its_function_kept),
         cmocka_unit_test(
             rarer_work_is_measured_by_the_loop_where_it_lies_between_steps),
         cmocka_unit_test(a_finding_is_cured_as_its_advice_says),
+        cmocka_unit_test(padding_without_a_loader_is_refused),
         cmocka_unit_test(what_nothing_can_stand_for_is_refused_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
