@@ -79,12 +79,24 @@ static void a_worker_that_makes_another_batch_answers_late(void **state)
     (void)state;
     const int64_t ms = 1000000;
     struct loader_batch batches[] = {
-        { .worker = 0, .begun_ns = 5 * ms, .made_ns = 9 * ms, .sent_ns = 10 * ms,
-          .asked_ns = 20 * ms, .given_ns = 212 * ms },
-        { .worker = 1, .begun_ns = 5 * ms, .made_ns = 9 * ms, .sent_ns = 10 * ms,
-          .asked_ns = 220 * ms, .given_ns = 222 * ms },
-        { .worker = 0, .begun_ns = 12 * ms, .made_ns = 212 * ms, .sent_ns = 213 * ms,
-          .asked_ns = 230 * ms, .given_ns = 232 * ms },
+        { .worker = 0,
+          .begun_ns = 5 * ms,
+          .made_ns = 9 * ms,
+          .sent_ns = 10 * ms,
+          .asked_ns = 20 * ms,
+          .given_ns = 212 * ms },
+        { .worker = 1,
+          .begun_ns = 5 * ms,
+          .made_ns = 9 * ms,
+          .sent_ns = 10 * ms,
+          .asked_ns = 220 * ms,
+          .given_ns = 222 * ms },
+        { .worker = 0,
+          .begun_ns = 12 * ms,
+          .made_ns = 212 * ms,
+          .sent_ns = 213 * ms,
+          .asked_ns = 230 * ms,
+          .given_ns = 232 * ms },
     };
     struct loader l = { .recent = batches, .recent_count = 3, .num_workers = 2 };
     const double usual = loader_usual_receive_ns(&l);
