@@ -50,8 +50,8 @@ def _parts(o: Any) -> list[tuple[Any, Any]]:
 
 
 def lengths_of(shapes: list[Shape]) -> Optional[list[int]]:
-    """Of each its length: the longest dimension that is not the same in all of them; None:
-    they do not differ."""
+    """Of each its length: the longest dimension that is not the same in all of them;
+    None: they do not differ."""
     sums: dict[Any, int] = {}
     first: Shape = shapes[0] if shapes else {}
     differ = set()
@@ -129,7 +129,7 @@ class Sorted:
         try:
             self.learn(indices)
         except _TooLong:
-            self.part.why = "asking the data set how long its samples are takes too long"
+            self.part.why = "asking the data set for its lengths takes too long"
             return drawn
         lengths = lengths_of([self.shapes[i] for i in indices])
         if lengths is None:

@@ -25,7 +25,7 @@ _NAMES = {
     "DoubleStorage": "FloatStorage",
 }
 _MAKERS = ("tensor", "as_tensor", "asarray", "from_numpy", "from_dlpack")
-_BYTES = ("frombuffer", "from_file")  # what is a double in memory cannot be read as floats
+_BYTES = ("frombuffer", "from_file")  # doubles in memory cannot be read as floats
 _WATCHED = 4  # steps in which all that modules give is looked at
 
 
@@ -60,7 +60,8 @@ class _Single:
         kind = type("module", (type(torch),), {})
         for name, instead in _NAMES.items():
             if hasattr(torch, name):
-                setattr(kind, name, self.name(getattr(torch, name), getattr(torch, instead)))
+                own = getattr(torch, name)
+                setattr(kind, name, self.name(own, getattr(torch, instead)))
         torch.__class__ = kind
 
     def name(self, own: Any, instead: Any) -> property:
