@@ -4,9 +4,8 @@
 #include <assert.h>
 #include <math.h>
 
-/* As far as a prediction and a trial of the same may be apart and still agree: about what
- * two runs of one program differ by, and the median error of either (docs/
- * guide-diagnosis.md). */
+/* As far as a prediction and a trial of the same may be apart and still agree: the model's
+ * median error in the eighth exam (docs/guide-diagnosis.md). */
 static const double AGREE = 0.12;
 
 static double counted(const struct repeat *r, size_t i)
