@@ -52,4 +52,4 @@ class _Collector:
         if self.freeze:
             gc.freeze()
         gc.set_threshold(min(int(first * self.times), 2**31 - 1), second, third)
-        gc.set_threshold = lambda *_: None  # type: ignore[assignment]
+        gc.set_threshold = lambda *_: None

@@ -37,6 +37,7 @@ class _Loaders:
         self.part = course.part("loader")
         self.lengths = course.part("lengths") if spec.get("lengths") else None
         self.workers = -1
+        self._pid = self._collate_pid = 0  # whose memos they are
         self._patch_init(dataloader.DataLoader)
         if self.sample or self.collate:
             self._patch_fetcher(data._DatasetKind)
@@ -187,14 +188,14 @@ class _Loaders:
         kind.create_fetcher = staticmethod(create_fetcher)
 
     def _sample_memo(self) -> memo.Memo:
-        if not hasattr(self, "_samples") or self._pid != os.getpid():
+        if self._pid != os.getpid():
             self._pid = os.getpid()
             del _memos[:]
             self._samples = self._memo("sample", self.sample)
         return self._samples
 
     def _collate_memo(self) -> memo.Memo:
-        if not hasattr(self, "_collates") or self._collate_pid != os.getpid():
+        if self._collate_pid != os.getpid():
             self._collate_pid = os.getpid()
             self._collates = self._memo("collate", self.collate, deep=True, calls=8)
         return self._collates
