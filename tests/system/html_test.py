@@ -38,7 +38,7 @@ def document(page):
     return json.loads(text[start : text.index("</script>", start)])
 
 
-def training(folder, workers, steps=120):
+def training(folder, workers, steps=300):
     """tests/web/training.py, profiled."""
     return run(
         folder / f"run{workers}",
