@@ -92,6 +92,18 @@ def test_what_if_answers_for_other_settings(waiting):
     assert "WHAT IF" in text
 
 
+@needs_torch
+def test_what_is_told_per_step_is_of_the_mean_step(tmp_path):
+    """A few slow steps are what this cure is about: the median has none of them."""
+    done = run(tmp_path / "run", PYTHON, sick("few_huge_samples"))
+    account = done.report()["account"]
+    assert account["mean_ms"] > 1.3 * account["p50_ms"]
+    text = " ".join(sonde("report", tmp_path / "run").stdout.split())
+    told = re.search(r"less time per step \(([\d.]+) → ", text)
+    assert told, text
+    assert float(told[1]) == pytest.approx(account["mean_ms"], rel=0.01)
+
+
 @pytest.fixture(scope="module")
 def evaluating(tmp_path_factory):
     """Evaluates after every tenth step."""
