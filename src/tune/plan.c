@@ -37,8 +37,7 @@ static void plan_init(struct plan *p, const struct plan_known *known)
                         .sample_left = NAN,
                         .collate_left = NAN,
                         .memo_place = "",
-                        .loader = known->loader,
-                        .note = "" };
+                        .loader = known->loader };
 }
 
 static void add_rare(struct plan *p, const char *what, const char *place, double times)
@@ -307,16 +306,6 @@ static int cure_threads(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
-static int cure_memory(const struct plan_case *c, struct plan *p)
-{
-    (void)c;
-    p->keep_memory = true;
-    p->note = "approximate: the allocator keeps its memory, the program still asks for "
-              "it";
-    (void)snprintf(p->asked, sizeof p->asked, "memory that is kept");
-    return 0;
-}
-
 static int cure_precision(const struct plan_case *c, struct plan *p)
 {
     (void)c;
@@ -364,7 +353,6 @@ static const struct {
     { "checkpoint_stall", cure_checkpoint },
     { "evaluation_heavy", cure_evaluation },
     { "oversubscribed", cure_threads },
-    { "allocation_churn", cure_memory },
     { "batch_too_small", cure_batch },
     { "precision_unused", cure_precision },
     { "padding_waste", cure_padding },

@@ -45,12 +45,10 @@ struct plan {
     size_t rare_count;
     const char *memo_place; /* a function whose results are kept; "" none */
     double memo_left, memo_least_us;
-    bool keep_memory;   /* glibc gives nothing back */
     bool single;        /* doubles become floats */
     bool alike;         /* batches of samples of about one length */
     bool by_loop;       /* measured from the first step to the last */
     const char *loader; /* "train.py:41", where the loader that trains is made; "" */
-    const char *note;   /* what a reader should know; "" nothing */
 };
 
 /* −ENOTSUP: ret_why says what cannot be left out. Texts are borrowed from the report. */

@@ -243,10 +243,6 @@ static void set_environment(const struct plan *plan, const struct place *p)
     (void)setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     if (plan->threads > 0)
         set_threads(plan->threads);
-    if (plan->keep_memory) {
-        (void)setenv("MALLOC_TRIM_THRESHOLD_", "17179869184", 1);
-        (void)setenv("MALLOC_MMAP_THRESHOLD_", "33554432", 1);
-    }
 }
 
 static bool set_output(const struct place *p)
@@ -457,14 +453,11 @@ static bool explain_failure(const struct outcome *o, int status, const struct pl
     return true;
 }
 
-static void note_of(const struct plan *plan, const struct outcome *o,
-                    struct trial_entry *e)
+static void note_of(const struct outcome *o, struct trial_entry *e)
 {
     struct buf note = BUF_INIT;
     if (o->function[0])
         buf_printf(&note, "left out: %s", o->function);
-    if (plan->note[0])
-        buf_printf(&note, "%s%s", note.len ? "; " : "", plan->note);
     if (strcmp(o->ended, "time") == 0)
         buf_printf(&note, "%sended by its time limit", note.len ? "; " : "");
     (void)snprintf(e->note, sizeof e->note, "%s", note.data);
@@ -496,7 +489,7 @@ static enum trial_end judge(const struct report *r, const struct plan *plan,
     else {
         trial_judge(&r->account, &trial->account, plan, &outcome.counts,
                     &result->entry);
-        note_of(plan, &outcome, &result->entry);
+        note_of(&outcome, &result->entry);
         list_written(trial, p, &result->wrote);
         end = TRIAL_GOOD;
     }

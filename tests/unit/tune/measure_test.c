@@ -20,7 +20,7 @@ static struct step_account steps_of(double mean_ns, uint64_t steps)
 
 static struct plan nothing(void)
 {
-    return (struct plan){ .finding = "", .memo_place = "", .loader = "", .note = "" };
+    return (struct plan){ .finding = "", .memo_place = "", .loader = "" };
 }
 
 static void a_step_is_the_trials_mean_with_what_runs_differ_by(void **state)
