@@ -1,8 +1,9 @@
 """The loop of torch_train.py, with all of Sonde taken out and put back, window by window.
 
-    sonde run -q -o DIR -- python bench/torch_switch.py DETOUR SETTLE_S WINDOW_S PAIRS
+    sonde run -q -o DIR -- python bench/torch_switch.py DETOUR SETTLE_S WINDOW_S ROUNDS [STATE…]
 
-Prints one JSON object: mean step times of windows without and with, in turn. "Without" is:
+Prints one JSON object: mean step times of windows in each state, in turn. States: on, off
+(both, when none is named), or a single part: memory, files, recorder, supervisor. "off" is:
 no call goes through libsonde-preload.so, in the worker neither (detour/detour.c), nothing is
 recorded, and the processes of `sonde run` stand still. What stays is the code of the
 Python layer that finds itself off, and events of the kernel where a spell of sampling was
@@ -23,14 +24,22 @@ from torch.utils.data import DataLoader
 from torch_train import Images, parts, train_step
 
 LIBRARY = b"libsonde-preload.so"
-SKIPPED = 0.25  # of a window: batches made before, a supervisor that catches up
+# Of a window, at most: batches made before, a supervisor that catches up.
+SKIPPED, SKIPPED_S = 0.25, 0.25
+MEMORY, FILES, RECORDER, SUPERVISOR = 1, 2, 4, 8  # the first two as in detour.c
+ALL = MEMORY | FILES | RECORDER | SUPERVISOR
+STATES = {"off": 0, "on": ALL, "memory": MEMORY, "files": FILES}
+# Cores for the main thread and for the worker, when said ("0,2"): on a machine with many of
+# them two threads share a core, or do not, as it happens, which is worth a third of a step.
+CORES = [int(n) for n in os.environ.get("BENCH_CORES", "").split(",") if n]
+STATES |= {"recorder": RECORDER, "supervisor": SUPERVISOR}
 
 
 class Switch:
     """One process's way to libc; asked before every sample in the worker."""
 
     def __init__(self, path, shared):
-        self.path, self.shared, self.state, self.pid = path, shared, 1, 0
+        self.path, self.shared, self.state, self.pid = path, shared, ALL, 0
 
     def follow(self):
         if self.pid != os.getpid():
@@ -38,9 +47,9 @@ class Switch:
             self.lib.detour_find(LIBRARY)
         if self.state != self.shared[0]:
             self.state = self.shared[0]
-            if not self.state:
+            if self.state != ALL:
                 self.lib.detour_find(LIBRARY)
-            if self.lib.detour_set(self.state) < 0:
+            if self.lib.detour_set(self.state & (MEMORY | FILES)) < 0:
                 raise OSError("the table of addresses cannot be written")
 
     def slots(self):
@@ -58,6 +67,11 @@ class Switched(Images):
         return super().__getitem__(i)
 
 
+def to_its_core(_):
+    if CORES:
+        os.sched_setaffinity(0, CORES[1:])
+
+
 def watchers():
     """The supervisor and what else it has started but us."""
     parent, found = os.getppid(), [os.getppid()]
@@ -72,52 +86,56 @@ def watchers():
     return found
 
 
-def main(path, settle_s, window_s, pairs):
+def main(path, settle_s, window_s, rounds, states):
     import sonde
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
     switch = Switch(path, mmap.mmap(-1, 4096))
-    switch.shared[0] = 1
+    switch.shared[0] = ALL
     model, optimizer = parts()
     loader = DataLoader(Switched(10**8, switch), batch_size=16, num_workers=1,
-                        sampler=range(10**8))  # fmt: skip
+                        sampler=range(10**8), worker_init_fn=to_its_core)  # fmt: skip
     others, batches = watchers(), iter(loader)
+    if CORES:
+        os.sched_setaffinity(0, CORES[:1])
 
     def run(seconds):
-        """Mean step, the first quarter left out."""
+        """Mean step, the beginning left out."""
         start = perf_counter()
         begin, steps = None, 0
         while True:
             train_step(model, optimizer, *next(batches))
             now = perf_counter()
             if begin is None:
-                if now - start > SKIPPED * seconds:
+                if now - start > min(SKIPPED * seconds, SKIPPED_S):
                     begin = now
             else:
                 steps += 1
                 if now - start > seconds and steps > 4:
                     return (now - begin) / steps * 1e3
 
-    def set_all(on):
-        switch.shared[0] = on
+    def set_all(state):
+        switch.shared[0] = state
         switch.follow()
-        (sonde.resume if on else sonde.pause)()
+        (sonde.resume if state & RECORDER else sonde.pause)()
         for pid in others:
-            os.kill(pid, signal.SIGCONT if on else signal.SIGSTOP)
+            os.kill(pid, signal.SIGCONT if state & SUPERVISOR else signal.SIGSTOP)
 
     run(settle_s)
     switch.follow()
-    off, on = [], []
+    found, order = {name: [] for name in states}, list(states)
     try:
-        for i in range(pairs):
-            for state in (1, 0) if i % 2 else (0, 1):
-                set_all(state)
-                (on if state else off).append(run(window_s))
+        for _ in range(rounds):
+            for name in order:
+                set_all(states[name])
+                found[name].append(run(window_s))
+            order.reverse()
     finally:
-        set_all(1)
-    print(json.dumps({"off": off, "on": on, "slots": switch.slots()}), flush=True)
+        set_all(ALL)
+    print(json.dumps({**found, "slots": switch.slots()}), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))
+    numbers = float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
+    main(sys.argv[1], *numbers, {n: STATES[n] for n in sys.argv[5:] or ("off", "on")})

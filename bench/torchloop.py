@@ -229,7 +229,7 @@ def loop() -> Table:
     table.note = (
         "On and off in one process: all calls past libsonde-preload.so, the recorder "
         "paused, the supervisor standing still, against everything on, in turns of a "
-        f"second ({WINDOWS} each), a quarter of each left out; a process is one "
+        f"second ({WINDOWS} each), their first quarters left out; a process is one "
         f"observation. The Python layer stays: {LAYER:.1%} are added for it. Rows below: "
         "both programs are alive and run in turns of a second, A B B A, with all "
         "their processes; a pair of processes is one observation, of "

@@ -21,9 +21,14 @@
 
 enum { MOST = 65536 };
 
+/* Calls for memory, and all others: files and sockets. */
+enum { MEMORY = 1, FILES = 2 };
+
 struct slot {
     uintptr_t *at;
     uintptr_t ours, theirs;
+    int kind;
+    int writable; /* its page is */
 };
 
 static struct slot slots[MOST];
@@ -80,6 +85,18 @@ static int known(const uintptr_t *at)
     return 0;
 }
 
+static int kind_of(const char *name)
+{
+    static const char *const memory[] = {
+        "malloc",         "free",          "calloc",   "realloc", "reallocarray",
+        "posix_memalign", "aligned_alloc", "memalign", "valloc",  "pvalloc",
+    };
+    for (unsigned i = 0; i < sizeof memory / sizeof *memory; i++)
+        if (strcmp(name, memory[i]) == 0)
+            return MEMORY;
+    return FILES;
+}
+
 static void look_at(const struct dynamic *d, uintptr_t base, const ElfW(Rela) * r)
 {
     const unsigned type = ELF64_R_TYPE(r->r_info);
@@ -98,7 +115,7 @@ static void look_at(const struct dynamic *d, uintptr_t base, const ElfW(Rela) * 
     const char *name = d->names + d->symbols[ELF64_R_SYM(r->r_info)].st_name;
     const uintptr_t theirs = function_behind(name);
     if (theirs)
-        slots[slot_count++] = (struct slot){ at, *at, theirs };
+        slots[slot_count++] = (struct slot){ at, *at, theirs, kind_of(name), 0 };
 }
 
 static int look_through(struct dl_phdr_info *info, size_t size, void *unused)
@@ -151,18 +168,20 @@ unsigned detour_find(const char *name)
     return slot_count;
 }
 
-/* 1: through the library, 0: past it. How many words were changed; -1: not to be written. */
-int detour_set(int on)
+/* Calls of these kinds go through the library, others past it. How many words were changed;
+ * -1: not to be written. */
+int detour_set(int kinds)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     int changed = 0;
     for (unsigned i = 0; i < slot_count; i++) {
-        const uintptr_t to = on ? slots[i].ours : slots[i].theirs;
+        const uintptr_t to = kinds & slots[i].kind ? slots[i].ours : slots[i].theirs;
         if (*slots[i].at == to)
             continue;
         void *start = (void *)((uintptr_t)slots[i].at & ~(page - 1));
-        if (mprotect(start, page, PROT_READ | PROT_WRITE) < 0)
+        if (!slots[i].writable && mprotect(start, page, PROT_READ | PROT_WRITE) < 0)
             return -1;
+        slots[i].writable = 1; /* and stays so: else thousands of calls each time */
         __atomic_store_n(slots[i].at, to, __ATOMIC_RELEASE);
         changed++;
     }

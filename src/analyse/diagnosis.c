@@ -49,7 +49,7 @@ static void put_value(struct buf *b, const struct finding_evidence *e)
         name[i] = e->metric[i] == '_' ? ' ' : e->metric[i];
     name[i] = '\0';
     if (strcmp(e->unit, "share") == 0)
-        buf_printf(b, "%s %.0f %%", name, 100 * e->value);
+        buf_printf(b, "%s %.0f %%", name, fabs(e->value) < 0.005 ? 0 : 100 * e->value);
     else if (strcmp(e->unit, "1") == 0)
         buf_printf(b, "%s %s", name, human_number(value, e->value, 4));
     else
@@ -98,8 +98,9 @@ static void put_gain(struct buf *b, const struct report *r, const struct finding
     buf_printf(b, ". Predicted: %.0f–%.0f %% less time", 100 * f->gain.low,
                100 * f->gain.high);
     if (t.now > 0)
-        buf_printf(b, "%s (%.3g → %.3g–%.3g %s)", t.name, t.now,
-                   t.now * (1 - f->gain.high), t.now * (1 - f->gain.low), t.unit);
+        buf_printf(b, "%s (%.3g → %.3g %s; %.3g to %.3g)", t.name, t.now,
+                   t.now * (1 - f->gain.mid), t.unit, t.now * (1 - f->gain.high),
+                   t.now * (1 - f->gain.low));
 }
 
 /* By how much the time goes down; "more" where it goes up. */

@@ -56,6 +56,7 @@ FACT(OTHER_SHARE, "other_share", "share", "zones, steady steps")
 FACT(WORKERS, "num_workers", "1", "DataLoader")
 FACT(PREFETCH, "prefetch_factor", "1", "DataLoader")
 FACT(PERSISTENT, "persistent_workers", "1", "DataLoader")
+FACT(ITERABLE, "iterable_data_set", "1", "DataLoader")
 FACT(PIN_MEMORY, "pin_memory", "1", "DataLoader")
 FACT(BATCH_SIZE, "batch_size", "1", "DataLoader")
 FACT(BATCH_ROWS, "batch_rows", "1",

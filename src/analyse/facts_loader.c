@@ -283,6 +283,7 @@ void facts_of_loader(struct report *r, struct facts *f)
     if (l->num_workers > 0)
         f->v[FACT_PREFETCH] = l->prefetch_factor;
     f->v[FACT_PERSISTENT] = l->persistent_workers;
+    f->v[FACT_ITERABLE] = l->iterable;
     f->v[FACT_PIN_MEMORY] = l->pin_memory;
     f->v[FACT_BATCH_SIZE] = batch_size_of(l);
     f->v[FACT_BATCH_MB] = loader_batch_mb(l);

@@ -60,3 +60,11 @@ void draft_gain_of_model(const struct rule_case *c, struct draft *d, enum fact m
     if (!isnan(v[0]))
         d->gain = (struct gain){ fmin(v[1], v[0]), v[0], fmax(v[2], v[0]) };
 }
+
+void put_without_workers(const struct rule_case *c, struct draft *d)
+{
+    if (FACT_OF(c, WORKERS_BEST) == 0 && FACT_OF(c, WORKERS) > 0)
+        buf_puts(&d->advice, FACT_OF(c, PERSISTENT) == 1
+                                 ? ", without persistent_workers and prefetch_factor"
+                                 : ", without prefetch_factor");
+}

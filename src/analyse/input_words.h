@@ -16,5 +16,7 @@ double input_burden(const struct rule_case *c);
 bool input_is_hidden(const struct rule_case *c);
 /* The what-if's answer where the loader was recorded: three facts from `mid` on. */
 void draft_gain_of_model(const struct rule_case *c, struct draft *d, enum fact mid);
+/* What goes with the last worker, when none is best: torch refuses both without. */
+void put_without_workers(const struct rule_case *c, struct draft *d);
 
 #endif

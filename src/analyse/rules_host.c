@@ -246,10 +246,12 @@ static bool judge_gc(const struct rule_case *c, struct draft *d)
     d->place = PLACE_OF(c, COLLECT);
     /* gc.disable() stops no call of the program's own. */
     if (d->place[0])
-        buf_printf(&d->advice,
-                   "Call gc.collect() less often, every N steps or between epochs: %s; "
-                   "gc.freeze() after setting up makes each call shorter",
-                   d->place);
+        buf_printf(
+            &d->advice,
+            "The program calls gc.collect() itself: take the call out, or make it "
+            "once an epoch: %s; gc.freeze() after setting up makes each call "
+            "shorter",
+            d->place);
     else if (!fact_known(c->f, FACT_STEPS))
         buf_puts(&d->advice,
                  "gc.disable() while many objects are made and gc.enable() behind it, "

@@ -4,6 +4,22 @@
 
 /* ---- data_loading_bound ----------------------------------------------------------------- */
 
+/* Why that many, and what else has to be changed with the number. */
+static void put_reasons(const struct rule_case *c, struct draft *d, double workers,
+                        double best)
+{
+    if (best == 0)
+        buf_puts(&d->advice, ": without workers no batch has to be sent");
+    else if (best > FACT_OF(c, CORES))
+        buf_puts(&d->advice, ": samples wait more than they compute, so that more "
+                             "workers than cores are of use");
+    put_without_workers(c, d);
+    if (FACT_OF(c, ITERABLE) == 1 && workers < 2 && best >= 2)
+        buf_puts(&d->advice,
+                 ". The data set is an iterable: have each worker take its own part "
+                 "(torch.utils.data.get_worker_info()), or each sends all samples");
+}
+
 static void put_settings(const struct rule_case *c, struct draft *d)
 {
     const double workers = FACT_OF(c, WORKERS);
@@ -17,10 +33,10 @@ static void put_settings(const struct rule_case *c, struct draft *d)
     else if (idle >= 0.1)
         buf_printf(&d->advice, "; %.1f of %.0f cores are idle", idle,
                    FACT_OF(c, CORES));
-    if (best >= 0 && best != workers)
-        buf_printf(&d->advice, "; use num_workers=%.0f%s", best,
-                   best == 0 ? ": without workers no batch has to be sent" : "");
-    else
+    if (best >= 0 && best != workers) {
+        buf_printf(&d->advice, "; use num_workers=%.0f", best);
+        put_reasons(c, d, workers, best);
+    } else
         buf_puts(&d->advice, "; more workers would not help: make samples cheaper");
 }
 
@@ -250,10 +266,11 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
         tail, 100 * lost);
     d->place = PLACE_OF(c, TRANSFORM);
     buf_puts(&d->advice,
-             "Look at the slowest samples (sonde report --full lists them): "
-             "bound or prepare them beforehand; more prefetch hides short "
-             "stalls");
-    put_place(&d->advice, "; slowest at ", PLACE_OF(c, TRANSFORM));
+             "Look at what the slowest samples have in common (sonde report "
+             "--full lists them): limit their size, or prepare them once "
+             "and keep the result");
+    put_place(&d->advice, ", at ", PLACE_OF(c, TRANSFORM));
+    buf_puts(&d->advice, ". More prefetch hides short stalls only");
     return true;
 }
 
@@ -282,10 +299,12 @@ static bool judge_padding(const struct rule_case *c, struct draft *d)
     gain_of_lengths(c, d, padding);
     buf_printf(&d->text, "%.0f %% of the batches is padding.", 100 * padding);
     d->place = PLACE_OF(c, COLLATE);
-    buf_puts(&d->advice,
-             "Batch samples of similar length together (bucketing), or pack "
-             "them");
-    put_place(&d->advice, "; padded at ", PLACE_OF(c, COLLATE));
+    buf_puts(&d->advice, "Batch samples of similar length together (bucketing): a "
+                         "batch_sampler");
+    put_place(&d->advice, " for the loader at ", PLACE_OF(c, LOADER));
+    buf_puts(&d->advice, " that sorts some tens of batches by length and shuffles the "
+                         "batches; each is padded to its own longest sample only");
+    put_place(&d->advice, ", at ", PLACE_OF(c, COLLATE));
     return true;
 }
 

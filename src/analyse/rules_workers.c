@@ -1,5 +1,6 @@
 /* rules_workers.c: rules about a loader's workers: how many, when they start, where their
  * batches lie. */
+#include "analyse/input_words.h"
 #include "analyse/rules.h"
 
 /* From the first step to the last; of a program without steps all of its run. */
@@ -75,6 +76,7 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     d->place = PLACE_OF(c, LOADER);
     buf_printf(&d->advice, "num_workers=%.0f → %.0f", workers, best);
     put_place(&d->advice, " at ", PLACE_OF(c, LOADER));
+    put_without_workers(c, d);
     return true;
 }
 

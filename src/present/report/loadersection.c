@@ -60,7 +60,8 @@ static void put_waiting(struct flow *flow, const struct loader *l)
     if (!isnan(l->wait_share))
         flow_put(flow, "%s of its loop", human_percent(a, l->wait_share));
     if (!isnan(l->ready_share))
-        flow_put(flow, "ready %s", human_percent(a, l->ready_share));
+        flow_put(flow, "already there %s of the times",
+                 human_percent(a, l->ready_share));
     if (l->first_fetch.d.count && l->epoch_count)
         flow_put(flow, "first batch after %s",
                  human_duration(a, l->first_fetch.d.mean));
@@ -69,13 +70,26 @@ static void put_waiting(struct flow *flow, const struct loader *l)
                  human_duration(b, l->out_of_order.wait_s * 1e9));
 }
 
-static void put_making(struct flow *flow, const struct loader *l)
+/* Reading the clock of a thread's CPU time takes a microsecond itself. */
+static const double least_cpu_ns = 20e3;
+
+static void put_sample(struct flow *flow, const struct loader *l)
 {
     char a[HUMAN_LEN];
     char b[HUMAN_LEN];
+    human_duration(a, l->sample.d.mean);
+    if (l->sample_cpu.d.count && l->sample.d.mean >= least_cpu_ns)
+        flow_put(flow, "sample %s (CPU %s)", a,
+                 human_duration(b, l->sample_cpu.d.mean));
+    else
+        flow_put(flow, "sample %s", a);
+}
+
+static void put_making(struct flow *flow, const struct loader *l)
+{
+    char a[HUMAN_LEN];
     if (l->sample.d.count)
-        flow_put(flow, "sample %s (CPU %s)", human_duration(a, l->sample.d.mean),
-                 l->sample_cpu.d.count ? human_duration(b, l->sample_cpu.d.mean) : "?");
+        put_sample(flow, l);
     for (size_t i = 0; i < l->transform_count && i < FEW_TRANSFORMS; i++) {
         const struct loader_transform *t = &l->transforms[i];
         struct buf name = BUF_INIT;
@@ -86,7 +100,8 @@ static void put_making(struct flow *flow, const struct loader *l)
     if (l->collate.d.count)
         flow_put(flow, "collate %s", human_duration(a, l->collate.d.mean));
     if (l->pickle.d.count)
-        flow_put(flow, "put %s", human_duration(a, l->pickle.d.mean + l->send.d.mean));
+        flow_put(flow, "sending %s a batch",
+                 human_duration(a, l->pickle.d.mean + l->send.d.mean));
     if (l->batch_bytes.count)
         flow_put(flow, "%s a batch", human_bytes(a, l->batch_bytes.mean));
 }
@@ -109,6 +124,17 @@ static void put_workers(struct flow *flow, const struct loader *l)
                  loader_copied_mb(l));
     if (unheard)
         flow_put(flow, "%u worker%s left no word", unheard, unheard == 1 ? "" : "s");
+}
+
+/* Share of what the loop waited for, together, below which slow samples are no news. */
+static const double slow_share = 0.005;
+
+static bool slow_matter(const struct loader *l)
+{
+    double sum = 0;
+    for (size_t i = 0; i < l->slowest_count; i++)
+        sum += l->slowest[i].wall_ns;
+    return sum >= slow_share * l->wait_s * 1e9;
 }
 
 static void put_slow(struct page *page, const struct loader *l)
@@ -156,7 +182,8 @@ void section_loaders(struct page *page, const struct report *r, bool full)
         put_making(&flow, l);
         put_workers(&flow, l);
         flow_end(&flow);
-        put_slow(page, l);
+        if (full || slow_matter(l))
+            put_slow(page, l);
         shown++;
     }
     if (shown)
