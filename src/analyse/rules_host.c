@@ -135,6 +135,16 @@ static void gain_of_threads(const struct rule_case *c, struct draft *d, double l
 /* Of a step: less is no gain. */
 static const double NOTHING = 0.02;
 
+/* Those who want the cores are a loader's workers and the loop, each one thread, and with
+ * fewer of them a step would be faster: a setting of the loader, which has its own rule. */
+static bool crowd_is_workers(const struct rule_case *c)
+{
+    const double workers = FACT_OF(c, WORKERS);
+    return workers > FACT_OF(c, CORES) && FACT_OF(c, BUSY_THREADS) <= workers + 1 &&
+           FACT_OF(c, WORKERS_BEST) < workers &&
+           FACT_OF(c, WORKERS_GAIN) >= c->t->workers_help;
+}
+
 static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
 {
     const double per_core = FACT_OF(c, BUSY_THREADS) / FACT_OF(c, CORES);
@@ -145,7 +155,7 @@ static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
     const double threads = crowd ? FACT_OF(c, BUSY_THREADS) : FACT_OF(c, THREADS);
     const double turn = 1 - 1 / sqrt(threads / FACT_OF(c, CORES));
     const double lost = fmin(fmax(team_loss(c), crowd ? turn : 0), 0.8);
-    d->stake = lost;
+    d->stake = crowd && !is_team(c) && crowd_is_workers(c) ? 0.6 * lost : lost;
     gain_of_threads(c, d, lost);
     /* A team whose work alone fills the step has lost nothing to one another: it waits
      * for others, a loader's workers say, and they have an illness of their own. */

@@ -238,7 +238,7 @@ static void who_calls_the_collector_is_told_to_call_it_less(void **state)
     assert_null(strstr(n->recommendation, "libopenblas"));
     c.f.place[PLACE_COLLECT] = "train.py:15";
     n = judged(&c, "gc_pauses");
-    assert_non_null(strstr(n->recommendation, "less often"));
+    assert_non_null(strstr(n->recommendation, "take the call out"));
     assert_non_null(strstr(n->recommendation, "train.py:15"));
     assert_null(strstr(n->recommendation, "gc.disable()"));
     trial_release(&c);

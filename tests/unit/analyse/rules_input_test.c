@@ -436,6 +436,56 @@ static void advice_names_the_line_and_the_number(void **state)
     trial_release(&c);
 }
 
+/* torch refuses both without workers: whoever follows the advice must not run into it. */
+static void advice_without_workers_says_what_goes_with_them(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.6 }, { FACT_WORKERS, 8 },
+                           { FACT_CORES, 2 }, { FACT_WORKERS_BEST, 0 },
+                           { FACT_WORKERS_GAIN, 0.4 },
+                           { FACT_FEWER_WORKERS_LOSS, -0.3 }, { FACT_STEP_MS, 10 },
+                           { FACT_PERSISTENT, 1 });
+    const struct finding *f = judged(&c, "too_many_workers");
+    assert_non_null(f);
+    assert_non_null(strstr(f->recommendation,
+                           "8 → 0, without persistent_workers and prefetch_factor"));
+    trial_release(&c);
+    struct trial fewer = TRIAL({ FACT_INPUT_SHARE, 0.6 }, { FACT_WORKERS, 8 },
+                               { FACT_CORES, 2 }, { FACT_WORKERS_BEST, 2 },
+                               { FACT_WORKERS_GAIN, 0.4 },
+                               { FACT_FEWER_WORKERS_LOSS, -0.3 }, { FACT_STEP_MS, 10 },
+                               { FACT_PERSISTENT, 1 });
+    f = judged(&fewer, "too_many_workers");
+    assert_non_null(f);
+    assert_null(strstr(f->recommendation, "without"));
+    trial_release(&fewer);
+}
+
+/* Several workers of an iterable that is not shared out send everything several times. */
+static const char *advice_for(struct trial *c, double iterable, double now, double best)
+{
+    c->f.v[FACT_ITERABLE] = iterable;
+    c->f.v[FACT_WORKERS] = now;
+    c->f.v[FACT_WORKERS_BEST] = best;
+    const struct finding *f = judged(c, "data_loading_bound");
+    assert_non_null(f);
+    return f->recommendation;
+}
+
+static void an_iterable_is_to_be_shared_out(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_INPUT_SHARE, 0.6 }, { FACT_CORES, 2 },
+                           { FACT_WORKERS_GAIN, 0.4 }, { FACT_STEP_MS, 10 });
+    assert_non_null(strstr(advice_for(&c, 1, 0, 3), "get_worker_info"));
+    assert_non_null(strstr(advice_for(&c, 1, 0, 3), "more workers than cores"));
+    assert_null(strstr(advice_for(&c, 1, 0, 1), "get_worker_info"));
+    assert_null(strstr(advice_for(&c, 1, 2, 3), "get_worker_info"));
+    assert_null(strstr(advice_for(&c, 0, 0, 3), "get_worker_info"));
+    assert_null(strstr(advice_for(&c, 0, 0, 2), "more workers than cores"));
+    trial_release(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +503,8 @@ int main(void)
         cmocka_unit_test(too_many_workers_explain_stalls_between_epochs),
         cmocka_unit_test(where_no_workers_are_best_advice_says_so),
         cmocka_unit_test(advice_names_the_line_and_the_number),
+        cmocka_unit_test(advice_without_workers_says_what_goes_with_them),
+        cmocka_unit_test(an_iterable_is_to_be_shared_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,6 +153,24 @@ static void shipping_by_any_worker_at_all_may_be_too_many(void **state)
     trial_release(&c);
 }
 
+/* ore_cubes: eight workers copy ready data on two cores. Whoever has more busy threads than
+ * those has another illness. */
+static void a_crowd_of_workers_is_too_many_workers(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_WORKERS, 8 }, { FACT_WORKERS_BEST, 0 },
+                           { FACT_FEWER_WORKERS_LOSS, -0.05 },
+                           { FACT_WORKERS_GAIN, 0.64 }, { FACT_CORES, 2 },
+                           { FACT_BUSY_THREADS, 4.8 }, { FACT_CPU_CORES, 1.8 },
+                           { FACT_THREADS, 36 }, { FACT_STEADY_SHARE, 0.45 },
+                           { FACT_LOOP_S, 6 }, { FACT_WORKER_START_S, 0.7 });
+    assert_non_null(judged(&c, "oversubscribed"));
+    assert_string_equal(first(&c), "too_many_workers");
+    c.f.v[FACT_BUSY_THREADS] = 9.1;
+    assert_string_equal(first(&c), "oversubscribed");
+    trial_release(&c);
+}
+
 static void usual_churn_is_worth_a_word_only(void **state)
 {
     (void)state;
@@ -299,6 +317,7 @@ int main(void)
         cmocka_unit_test(few_long_waits_are_waits_too),
         cmocka_unit_test(samples_that_take_what_any_takes_are_no_transform),
         cmocka_unit_test(shipping_by_any_worker_at_all_may_be_too_many),
+        cmocka_unit_test(a_crowd_of_workers_is_too_many_workers),
         cmocka_unit_test(usual_churn_is_worth_a_word_only),
         cmocka_unit_test(blocks_of_operators_are_worth_a_word_only),
         cmocka_unit_test(a_team_that_has_nothing_to_gain_is_worth_a_word_only),
