@@ -71,6 +71,7 @@ FACT(SLOW_SAMPLE_SHARE, "slow_samples_share", "share", "loader, time beyond 4 me
 FACT(SLOW_BATCH_SHARE, "slow_batches_share", "share",
      "loader, time beyond 2 medians of a batch")
 FACT(BATCH_MS, "batch_time", "ms", "loader, mean in a worker")
+FACT(SEND_MS, "sending_a_batch", "ms", "loader, pickling and sending in a worker")
 FACT(BATCH_CPU_MS, "batch_cpu_time", "ms", "loader, mean CPU time of making it")
 FACT(COLLATE_OF_BATCH, "collate_of_batch", "share", "loader")
 FACT(TRANSFORM_OF_SAMPLE, "transform_of_sample", "share", "loader")

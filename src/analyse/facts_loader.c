@@ -71,6 +71,8 @@ static void set_samples(const struct report *r, const struct loader *l, struct f
     const double make = loader_usual_ns(l, &l->make);
     f->v[FACT_SAMPLE_MS] = loader_mean_ns(&l->sample) / 1e6;
     f->v[FACT_BATCH_MS] = make / 1e6;
+    if (l->pickle.d.count)
+        f->v[FACT_SEND_MS] = (l->pickle.d.mean + l->send.d.mean) / 1e6;
     f->v[FACT_BATCH_CPU_MS] = loader_usual_ns(l, &l->make_cpu) / 1e6;
     const double cpu = l->sample_cpu.d.count
                            ? loader_mean_ns(&l->sample_cpu) / loader_mean_ns(&l->sample)

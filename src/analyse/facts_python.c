@@ -49,8 +49,20 @@ static void set_lines(struct report *r, struct facts *f, const struct py_lines *
         put_line(r, f, PLACE_TRANSFORM, &l->top[PY_LOADING]);
 }
 
+/* From one look at a thread to the next: long runs are looked at more seldom. */
+static double mean_look(const struct py_profile *p)
+{
+    double watched_ns = 0;
+    for (size_t i = 0; i < p->thread_count; i++)
+        watched_ns += p->threads[i].wall_ns;
+    return p->samples ? fmax(watched_ns / (double)p->samples, p->period_ns)
+                      : p->period_ns;
+}
+
 /* Imports make so many objects that the collector takes a fifth of them, and it walks
  * over everything once more when the interpreter ends. Neither is the program's doing. */
+static const double BY_CHANCE = 3; /* looks: a thread that waits has ten a second */
+
 static double gc_share(const struct report *r, const struct py_thread *t,
                        double import_s, double loop_ns)
 {
@@ -60,7 +72,8 @@ static double gc_share(const struct report *r, const struct py_thread *t,
                                              : 0;
     /* When is not recorded: a long start may have had all of it, and of a shorter one
      * that makes many objects half may be the collector's. */
-    const double in_loop = t->gc_ns - usual - 0.5 * fmax(start_ns, 0);
+    const double in_loop = t->gc_ns - usual - 0.5 * fmax(start_ns, 0) -
+                           BY_CHANCE * mean_look(&r->python);
     return start_ns > 0.5 * loop_ns ? NAN : at_most(fmax(in_loop, 0) / loop_ns, 1);
 }
 
@@ -75,16 +88,6 @@ static double gc_likely(const struct report *r, const struct py_thread *t,
     const double end_ns = a->known ? a->end_ns : 0.3e9;
     const double outside = 0.2 * (1e9 * import_s + start_ns) + 0.3 * end_ns;
     return at_most(fmax(t->gc_ns - outside, 0) / loop_ns, 1);
-}
-
-/* From one look at a thread to the next: long runs are looked at more seldom. */
-static double mean_look(const struct py_profile *p)
-{
-    double watched_ns = 0;
-    for (size_t i = 0; i < p->thread_count; i++)
-        watched_ns += p->threads[i].wall_ns;
-    return p->samples ? fmax(watched_ns / (double)p->samples, p->period_ns)
-                      : p->period_ns;
 }
 
 /* All of its time is collecting, and most collecting is at it. */

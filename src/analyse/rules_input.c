@@ -297,13 +297,16 @@ static bool judge_padding(const struct rule_case *c, struct draft *d)
     if (!(padding >= c->t->padding))
         return false;
     gain_of_lengths(c, d, padding);
-    buf_printf(&d->text, "%.0f %% of the batches is padding.", 100 * padding);
+    buf_printf(&d->text, "%.0f %% of what is in the batches is padding.",
+               100 * padding);
     d->place = PLACE_OF(c, COLLATE);
     buf_puts(&d->advice, "Batch samples of similar length together (bucketing): a "
                          "batch_sampler");
     put_place(&d->advice, " for the loader at ", PLACE_OF(c, LOADER));
-    buf_puts(&d->advice, " that sorts some tens of batches by length and shuffles the "
-                         "batches; each is padded to its own longest sample only");
+    buf_puts(&d->advice,
+             " (in the place of batch_size, shuffle and drop_last) that sorts "
+             "some tens of batches by length and shuffles the batches; each "
+             "is padded to its own longest sample only");
     put_place(&d->advice, ", at ", PLACE_OF(c, COLLATE));
     return true;
 }

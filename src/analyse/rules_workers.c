@@ -69,6 +69,10 @@ static bool judge_too_many(const struct rule_case *c, struct draft *d)
     gain_of_fewer(c, d, loss, start);
     buf_printf(&d->text, "%.0f workers; %.0f would be %s", workers, best,
                FACT_OF(c, WORKERS_GAIN) >= c->t->workers_help ? "faster" : "as fast");
+    if (FACT_OF(c, SEND_MS) > FACT_OF(c, BATCH_MS))
+        buf_printf(&d->text,
+                   "; a batch takes a worker %.3g ms to make and %.3g ms to send",
+                   FACT_OF(c, BATCH_MS), FACT_OF(c, SEND_MS));
     if (start > 0.02)
         buf_printf(&d->text, ", and starting them took %.0f %% of the loop",
                    100 * start);

@@ -77,12 +77,15 @@ static void put_sample(struct flow *flow, const struct loader *l)
 {
     char a[HUMAN_LEN];
     char b[HUMAN_LEN];
+    /* batch_size=None: the data set gives whole batches. */
+    const bool whole = l->batch_size <= 0 && l->sample.d.count <= l->batches;
+    const char *what = whole ? "item of the data set" : "sample";
     human_duration(a, l->sample.d.mean);
     if (l->sample_cpu.d.count && l->sample.d.mean >= least_cpu_ns)
-        flow_put(flow, "sample %s (CPU %s)", a,
+        flow_put(flow, "%s %s (CPU %s)", what, a,
                  human_duration(b, l->sample_cpu.d.mean));
     else
-        flow_put(flow, "sample %s", a);
+        flow_put(flow, "%s %s", what, a);
 }
 
 static void put_making(struct flow *flow, const struct loader *l)
@@ -150,7 +153,7 @@ static void put_slow(struct page *page, const struct loader *l)
         if (s->index >= 0)
             flow_put(&flow, "slow sample %lld", (long long)s->index);
         else
-            flow_put(&flow, "slow sample, the %s of its worker",
+            flow_put(&flow, "slow sample, number %s of its worker",
                      human_count(a, s->number + 1));
         put_clean(&flow, "%s", tail_of(s->path));
         flow_put(&flow, "%s, %.0f× the median", human_duration(a, s->wall_ns),

@@ -449,6 +449,11 @@ static void advice_without_workers_says_what_goes_with_them(void **state)
     assert_non_null(f);
     assert_non_null(strstr(f->recommendation,
                            "8 → 0, without persistent_workers and prefetch_factor"));
+    assert_null(strstr(f->description, "to send"));
+    c.f.v[FACT_BATCH_MS] = 0.62;
+    c.f.v[FACT_SEND_MS] = 4.39;
+    f = judged(&c, "too_many_workers");
+    assert_non_null(strstr(f->description, "0.62 ms to make and 4.39 ms to send"));
     trial_release(&c);
     struct trial fewer = TRIAL({ FACT_INPUT_SHARE, 0.6 }, { FACT_WORKERS, 8 },
                                { FACT_CORES, 2 }, { FACT_WORKERS_BEST, 2 },
