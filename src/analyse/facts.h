@@ -30,6 +30,7 @@ enum fact_place {
     PLACE_LOADER,    /* where the loader is made */
     PLACE_DATASET,   /* its class: "Pictures (data.py:12)" */
     PLACE_TRANSFORM, /* the line samples spend most time at */
+    PLACE_SLOWEST, /* the slowest samples, by index or file, and what they took */
     PLACE_COLLATE,
     PLACE_LEAK,
     PLACE_ALLOC,    /* most bytes allocated */

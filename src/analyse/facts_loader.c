@@ -247,9 +247,33 @@ static void name_transform(struct report *r, const struct loader *l, struct fact
     buf_release(&b);
 }
 
+/* "77 (cat.png, 57.5 ms), 12 (51 ms)". The same one in every epoch is named once. */
+static void name_slowest(struct report *r, const struct loader *l, struct facts *f)
+{
+    enum { NAMED = 3 };
+    int64_t named[NAMED];
+    size_t count = 0;
+    struct buf b = BUF_INIT;
+    for (size_t i = 0; i < l->slowest_count && count < NAMED; i++) {
+        const struct loader_slow_sample *s = &l->slowest[i];
+        bool again = s->index < 0;
+        for (size_t k = 0; k < count; k++)
+            again = again || named[k] == s->index;
+        if (again)
+            continue;
+        named[count] = s->index;
+        buf_printf(&b, "%s%lld (%s%s%.3g ms)", count ? ", " : "", (long long)s->index,
+                   path_base(s->path), s->path[0] ? ", " : "", s->wall_ns / 1e6);
+        count++;
+    }
+    fact_place(r, f, PLACE_SLOWEST, &b);
+    buf_release(&b);
+}
+
 static void set_places(struct report *r, const struct loader *l, struct facts *f)
 {
     struct buf b = BUF_INIT;
+    name_slowest(r, l, f);
     if (l->file[0] && l->line > 0)
         buf_printf(&b, "%s:%d", path_base(l->file), l->line);
     fact_place(r, f, PLACE_LOADER, &b);

@@ -265,10 +265,10 @@ static bool judge_slow_samples(const struct rule_case *c, struct draft *d)
         "to load goes into them.",
         tail, 100 * lost);
     d->place = PLACE_OF(c, TRANSFORM);
-    buf_puts(&d->advice,
-             "Look at what the slowest samples have in common (sonde report "
-             "--full lists them): limit their size, or prepare them once "
-             "and keep the result");
+    buf_puts(&d->advice, "Look at what the slowest samples have in common");
+    put_place(&d->advice, ", ", PLACE_OF(c, SLOWEST));
+    buf_puts(&d->advice, " (sonde report --full lists more): limit their size, or "
+                         "prepare them once and keep the result");
     put_place(&d->advice, ", at ", PLACE_OF(c, TRANSFORM));
     buf_puts(&d->advice, ". More prefetch hides short stalls only");
     return true;

@@ -81,6 +81,41 @@ static void batches_are_slow_by_the_clock_that_samples_are_slow_by(void **state)
     training_free(&t);
 }
 
+/* In every epoch the same ones are slow: three different ones are named. */
+static void the_slowest_samples_are_named_once(void **state)
+{
+    (void)state;
+    char json[2048];
+    struct training t = { 0 };
+    struct loader l;
+    struct facts f;
+    struct loader_slow_sample slowest[] = {
+        { .index = 77, .path = "/data/77.png", .wall_ns = 57.5e6 },
+        { .index = 77, .path = "/data/77.png", .wall_ns = 57e6 },
+        { .index = 12, .path = "", .wall_ns = 51e6 },
+        { .index = 5, .path = "", .wall_ns = 50e6 },
+        { .index = 6, .path = "", .wall_ns = 49e6 },
+    };
+    (void)snprintf(json, sizeof json, training_json, "0", "null", "ok");
+    training_traces(&t);
+    training_open(&t, json);
+    fill(&l);
+    read_with(&t, &l, &f);
+    assert_string_equal(f.place[PLACE_SLOWEST], "");
+    l.slowest = slowest;
+    l.slowest_count = 5;
+    read_with(&t, &l, &f);
+    assert_string_equal(f.place[PLACE_SLOWEST],
+                        "77 (77.png, 57.5 ms), 12 (51 ms), 5 (50 ms)");
+    slowest[0].index = slowest[1].index = -1; /* of an iterable: no name */
+    l.slowest_count = 2;
+    f.place[PLACE_SLOWEST] = "";
+    read_with(&t, &l, &f);
+    assert_string_equal(f.place[PLACE_SLOWEST], "");
+    release(&l);
+    training_free(&t);
+}
+
 /* batch_size=None: what the data set gives may be whole batches, of 24 rows here. */
 static void an_item_that_is_a_batch_is_not_one_sample(void **state)
 {
@@ -116,6 +151,8 @@ static void an_item_that_is_a_batch_is_not_one_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_slowest_samples_are_named_once, fake_setup,
+                                        fake_teardown),
         cmocka_unit_test_setup_teardown(an_item_that_is_a_batch_is_not_one_sample,
                                         fake_setup, fake_teardown),
         cmocka_unit_test_setup_teardown(
