@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/files.h"
 #include "base/human.h"
 
 enum {
@@ -18,12 +19,6 @@ static void blank_line(struct page *page)
 
 /* ---- Head --------------------------------------------------------------------------- */
 
-static const char *without_folders(const char *word)
-{
-    const char *slash = strrchr(word, '/');
-    return slash && slash[1] ? slash + 1 : word;
-}
-
 /* As one would type it; good enough to recognise, not meant to be pasted: where there is
  * no room, files without their folders. */
 static void put_command(struct buf *out, const struct run_meta *m, size_t max_columns)
@@ -33,8 +28,10 @@ static void put_command(struct buf *out, const struct run_meta *m, size_t max_co
         buf_printf(&line, "%s%s", i ? " " : "", m->command[i]);
     if (line.len > max_columns) {
         buf_clear(&line);
-        for (size_t i = 0; i < m->command_count; i++)
-            buf_printf(&line, "%s%s", i ? " " : "", without_folders(m->command[i]));
+        for (size_t i = 0; i < m->command_count; i++) {
+            const char *name = path_base(m->command[i]);
+            buf_printf(&line, "%s%s", i ? " " : "", name[0] ? name : m->command[i]);
+        }
     }
     clean_text(out, line.data, max_columns);
     buf_release(&line);
