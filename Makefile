@@ -34,7 +34,7 @@ bench: all ## what recording costs, beside its floor and its peers
 	@tools/bench
 
 diagnose: python ## score the diagnosis on workloads/ (DIAGNOSE="--repeats 5")
-	@tools/diagnose $(DIAGNOSE)
+	@tools/diagnose --measure $(DIAGNOSE)
 
 lint: ## clang-format, clang-tidy, cppcheck, layers
 	@tools/lint

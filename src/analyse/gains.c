@@ -73,6 +73,18 @@ static void set_transform(const struct pipeline *p, struct facts *f)
     set_gain(p, f, FACT_TRANSFORM_GAIN, &left, false);
 }
 
+/* Slow samples make some of the steps wait. The step in the middle waits for none of them,
+ * and all become like it: it was measured, with all that the model leaves out. Where it is
+ * far from what the model says every other step has to wait. */
+static void use_middle_step(const struct pipeline *p, struct facts *f)
+{
+    const double middle = 1e6 * f->v[FACT_STEP_MS] / p->step_ns;
+    const double model = 1 - f->v[FACT_EVEN_GAIN];
+    if (middle >= model && middle <= 1.5 * model &&
+        1 - middle >= f->v[FACT_EVEN_GAIN_LOW])
+        f->v[FACT_EVEN_GAIN] = 1 - middle;
+}
+
 /* Slow samples become like the others: batches take what the median one took. */
 static void set_even(const struct pipeline *p, struct facts *f)
 {
@@ -86,6 +98,7 @@ static void set_even(const struct pipeline *p, struct facts *f)
     }
     left.little *= 0.9;
     set_gain(p, f, FACT_EVEN_GAIN, &left, true);
+    use_middle_step(p, f);
 }
 
 static void set_collate(const struct pipeline *p, struct facts *f)

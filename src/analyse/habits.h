@@ -64,6 +64,9 @@ struct fixed_share {
     double low, mid, high;
 };
 struct fixed_share habits_fixed_share(const struct facts *facts);
+/* Of the time for the same samples: what is left with batches so many times as large when
+ * `fixed` of a step is such a share. */
+double habits_left_of_samples(double fixed, double times);
 /* Of step time: what is left without the garbage collector; NaN: not known. */
 double habits_without_collector(const struct facts *facts);
 /* Of the main thread's time: logging, with what is computed only to be logged. */

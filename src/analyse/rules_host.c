@@ -155,11 +155,11 @@ static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
     const double threads = crowd ? FACT_OF(c, BUSY_THREADS) : FACT_OF(c, THREADS);
     const double turn = 1 - 1 / sqrt(threads / FACT_OF(c, CORES));
     const double lost = fmin(fmax(team_loss(c), crowd ? turn : 0), 0.8);
-    d->stake = crowd && !is_team(c) && crowd_is_workers(c) ? 0.6 * lost : lost;
+    d->stake = lost;
     gain_of_threads(c, d, lost);
     /* A team whose work alone fills the step has lost nothing to one another: it waits
      * for others, a loader's workers say, and they have an illness of their own. */
-    d->always_low = !crowd && d->gain.mid < NOTHING;
+    d->always_low = crowd ? !is_team(c) && crowd_is_workers(c) : d->gain.mid < NOTHING;
     buf_printf(&d->text, "%.0f threads %s %.0f cores", threads,
                crowd ? "want to run on" : "share", FACT_OF(c, CORES));
     if (is_team(c))

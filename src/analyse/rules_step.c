@@ -115,7 +115,7 @@ static void gain_of_larger_batch(const struct rule_case *c, struct draft *d,
 {
     const struct fixed_share fixed = habits_fixed_share(c->f);
     const double times = fmax(COMMON_BATCH / fmax(batch, 1), 2);
-    const double mid = fixed.mid * (1 - 1 / times);
+    const double mid = fmax(1 - habits_left_of_samples(fixed.mid, times), 0);
     d->gain = (struct gain){ fmin(fixed.low, mid), mid,
                              fmax(fmin(1 - 0.5 * (1 - mid), 0.99), mid) };
 }

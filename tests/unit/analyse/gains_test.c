@@ -130,6 +130,14 @@ static void slow_samples_become_like_the_others(void **state)
     f.v[FACT_SLOW_SAMPLE_SHARE] = 0.4; /* what is beyond four medians says less */
     gains_of_pipeline(&p, &f);
     assert_near(left_of(&f, FACT_EVEN_GAIN, p.step_ns) / 15e6, 1, 0.05);
+    /* Most steps waited for none of them, and were measured … */
+    f.v[FACT_STEP_MS] = 18;
+    gains_of_pipeline(&p, &f);
+    assert_near(left_of(&f, FACT_EVEN_GAIN, p.step_ns), 18e6, 1);
+    /* … unless every other one waits. */
+    f.v[FACT_STEP_MS] = 23;
+    gains_of_pipeline(&p, &f);
+    assert_near(left_of(&f, FACT_EVEN_GAIN, p.step_ns) / 15e6, 1, 0.05);
     distribution_release(&d);
 }
 
@@ -195,6 +203,18 @@ static void without_collections_the_phases_are_left(void **state)
     /* It ran inside the phases: all that is known is its own share. */
     c = TRIAL({ FACT_GC_SHARE, 0.5 }, { FACT_OTHER_SHARE, 0.1 }, { FACT_STEP_MS, 100 });
     assert_near(gain_of(&c, "gc_pauses").mid, 1 - 0.85 * 0.5, 1e-9);
+}
+
+/* parcel_rounds: the collector comes by itself, in one step of five. */
+static void without_pauses_steps_are_like_the_one_in_the_middle(void **state)
+{
+    (void)state;
+    struct trial c = TRIAL({ FACT_GC_SHARE, 0.68 }, { FACT_OTHER_SHARE, 0.9 },
+                           { FACT_STEP_MEAN_MS, 25.6 }, { FACT_STEP_MS, 8.77 });
+    assert_near(1 - gain_of(&c, "gc_pauses").mid, 8.77 / 25.6, 1e-9);
+    /* The collector took more than the others lack of the mean: that one had it too. */
+    c.f.v[FACT_GC_SHARE] = 0.9;
+    assert_true(1 - gain_of(&c, "gc_pauses").mid < 0.2);
 }
 
 /* 90 % of the CPU time of two cores waits; the rest, 0.2 of a step, takes between a tenth
@@ -385,7 +405,8 @@ static void a_larger_batch_pays_once_for_all(void **state)
     (void)state;
     struct trial c = TRIAL({ FACT_OVERHEAD_SHARE, 0.9 }, { FACT_KERNEL_SHARE, 0.1 },
                            { FACT_BATCH_SIZE, 16 }, { FACT_STEP_MS, 1 });
-    assert_near(gain_of(&c, "batch_too_small").mid, 0.9 * (1 - 0.25), 1e-9);
+    assert_near(1 - gain_of(&c, "batch_too_small").mid,
+                (1 - 0.9 * (1 - 0.25)) * (1 + 0.08 * (1 - 0.25)), 1e-9);
     c = TRIAL({ FACT_OVERHEAD_SHARE, 0.9 }, { FACT_KERNEL_SHARE, 0.1 },
               { FACT_BATCH_SIZE, 1 }, { FACT_STEP_MS, 1 });
     const double left = 1 - gain_of(&c, "batch_too_small").mid;
@@ -505,6 +526,7 @@ int main(void)
         cmocka_unit_test(without_a_loader_nothing_is_predicted),
         cmocka_unit_test(without_a_quota_cpu_time_is_left),
         cmocka_unit_test(without_collections_the_phases_are_left),
+        cmocka_unit_test(without_pauses_steps_are_like_the_one_in_the_middle),
         cmocka_unit_test(a_function_that_mostly_logs_goes_whole),
         cmocka_unit_test(what_is_done_seldom_leaves_its_fiftieth),
         cmocka_unit_test(logging_takes_its_values_with_it),
