@@ -50,6 +50,9 @@ double mapped_files_mb(const struct report *report, uint32_t pid);
 double native_spin_ns(const struct hot_functions *hot);
 /* … of it the kernel's part: looking for somebody else to run. */
 double native_yield_ns(const struct hot_functions *hot);
+/* Of what the main process computes in the loop: cut into pieces for all of its threads. 0:
+ * nothing is, or nobody knows. */
+double native_pieces_share(const struct report *report);
 
 /* What the main thread waited for the GIL in the loop. */
 double python_gil_wait_ns(const struct py_profile *profile, double loop_ns);

@@ -267,6 +267,19 @@ static double work_of(const struct report *r, const struct team *t, double jit)
     return (double)t->alone + pieces_of(r, t, jit);
 }
 
+double native_pieces_share(const struct report *r)
+{
+    const struct hot_functions *h = &r->hot;
+    const struct team *t = main_team(r);
+    const double loop_ns = account_loop_ns(&r->account);
+    if (!r->account.known || !(loop_ns > 0) || h->coverage < 0.7 || !t)
+        return 0;
+    const double cores = h->cpu_ns / (double)h->samples / loop_ns; /* of a sample */
+    const double pieces = pieces_of(r, t, jit_share(r)) * cores;
+    const double alone = (double)t->alone * cores - main_outside(r, t, cores);
+    return pieces > 0 ? pieces / (pieces + fmax(alone, 0)) : 0;
+}
+
 /* Processes that compute beside the main one: each at least half as much as the busiest
  * of them. */
 static double children_of(const struct report *r, const struct team *main_one,

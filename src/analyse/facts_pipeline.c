@@ -47,7 +47,8 @@ static double part_waited(double delay, double cpu)
  * The kernel adds up the delays of a process's threads. Where some of them only spin, the
  * delay may be all the main thread's (`most`) or theirs as much as they had of the CPU
  * time (`least`); between the two, computing takes the CPU time that the process has for
- * it, which is known to a twentieth of all it had. */
+ * it, which is known to a twentieth of all it had; pieces of work for several threads have
+ * the cores side by side once the workers leave them. */
 static double waited_for_workers(const struct report *r, const struct loader *l,
                                  const struct pipeline *p)
 {
@@ -60,7 +61,8 @@ static double waited_for_workers(const struct report *r, const struct loader *l,
     if (!(main_cpu > 0.01) || !(delay > 0) || !(workers > 0) || isnan(others))
         return 0;
     const double works = fmax(main_cpu - spinning_cores(r), 0.05 * main_cpu);
-    const double needs = (works + 0.05 * main_cpu) * p->step_ns -
+    const double beside = native_pieces_share(r) * (1 - 1 / p->cores);
+    const double needs = (works * (1 - beside) + 0.05 * main_cpu) * p->step_ns -
                          (isnan(p->receive_ns) ? 0 : p->receive_ns);
     const double ours = p->compute_ns * workers / (workers + others);
     const double least = ours * part_waited(delay, main_cpu);
