@@ -335,6 +335,10 @@ static double corrected(const struct pipeline *p, const struct settings *s,
 {
     const struct costs costs = costs_of_run(p, assumed);
     const double ns = model(p, s, &costs, ret_forecast);
+    /* What it misses of a run with workers are they and their batches on the way, mostly:
+     * it goes with them. */
+    if (p->workers > 0 && s->workers == 0)
+        return ns;
     return ns * correction(p, &costs, ret_forecast->limit);
 }
 

@@ -289,6 +289,17 @@ static void another_member_works_for_itself(void **state)
     assert_true(isnan(f.v[FACT_CHILDREN_AT_WORK]));
 }
 
+/* Half of what the main process computes is for all of its threads, whatever the other one
+ * does; where samples tell little, nothing is known of it. */
+static void pieces_of_the_main_process_are_its_own(void **state)
+{
+    (void)state;
+    (void)of_two_processes(0.9, NAN);
+    assert_near(native_pieces_share(&made), 0.5, 1e-9);
+    made.hot.coverage = 0.6;
+    assert_near(native_pieces_share(&made), 0, 1e-9);
+}
+
 static double positions_of(const char *layer)
 {
     struct py_layers_of_type layers[] = { { .type = layer, .count = 3 } };
@@ -563,6 +574,7 @@ int main(void)
         cmocka_unit_test(waits_for_the_lock_before_the_loop_are_no_steps),
         cmocka_unit_test(cpu_time_of_the_main_thread_is_the_loops),
         cmocka_unit_test(another_member_works_for_itself),
+        cmocka_unit_test(pieces_of_the_main_process_are_its_own),
         cmocka_unit_test(a_recurrence_has_the_rows_of_its_samples),
         cmocka_unit_test(growth_without_steps_takes_more_to_be_a_leak),
         cmocka_unit_test(few_points_count_when_the_heap_agrees),

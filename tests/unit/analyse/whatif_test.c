@@ -331,6 +331,11 @@ static void without_workers_the_cores_are_the_steps_own(void **state)
                                 .batch_mb = 0.3 };
     const struct settings none = { .workers = 0, .prefetch = 2, .transform_speed = 1 };
     assert_near(whatif_predict(&p, &none).step_ns, 8e6 + 2e6 - 0.4e6, 0.1e6);
+    /* parking_bays: what nobody can explain of the step goes with them. */
+    struct pipeline longer = p;
+    longer.step_ns = 100e6;
+    longer.receive_ns = 0;
+    assert_near(whatif_predict(&longer, &none).step_ns, 8e6 + 2e6, 0.1e6);
 }
 
 /* Batches of 10 MiB that torch puts together in shared memory, 9 of 10 ms; the main thread
