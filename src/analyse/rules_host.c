@@ -136,7 +136,8 @@ static void gain_of_threads(const struct rule_case *c, struct draft *d, double l
 static const double NOTHING = 0.02;
 
 /* Those who want the cores are a loader's workers and the loop, each one thread, and with
- * fewer of them a step would be faster: a setting of the loader, which has its own rule. */
+ * fewer of them a step would be faster: a setting of the loader, which has its own rule.
+ * Threads of the loop's own that wait for one another then wait for the workers' cores. */
 static bool crowd_is_workers(const struct rule_case *c)
 {
     const double workers = FACT_OF(c, WORKERS);
@@ -159,7 +160,7 @@ static bool judge_oversubscribed(const struct rule_case *c, struct draft *d)
     gain_of_threads(c, d, lost);
     /* A team whose work alone fills the step has lost nothing to one another: it waits
      * for others, a loader's workers say, and they have an illness of their own. */
-    d->always_low = crowd ? !is_team(c) && crowd_is_workers(c) : d->gain.mid < NOTHING;
+    d->always_low = crowd_is_workers(c) || (!crowd && d->gain.mid < NOTHING);
     buf_printf(&d->text, "%.0f threads %s %.0f cores", threads,
                crowd ? "want to run on" : "share", FACT_OF(c, CORES));
     if (is_team(c))

@@ -169,6 +169,11 @@ static void a_crowd_of_workers_is_too_many_workers(void **state)
         assert_int_equal(judged(&c, "oversubscribed")->severity, SEVERITY_LOW);
         assert_string_equal(first(&c), "too_many_workers");
     }
+    /* Two threads of the loop spin for one another while workers have their cores. */
+    c.f.v[FACT_BUSY_THREADS] = 3.6;
+    c.f.v[FACT_SPIN_SHARE] = 0.6;
+    assert_int_equal(judged(&c, "oversubscribed")->severity, SEVERITY_LOW);
+    assert_string_equal(first(&c), "too_many_workers");
     c.f.v[FACT_BUSY_THREADS] = 9.1;
     assert_string_equal(first(&c), "oversubscribed");
     trial_release(&c);
