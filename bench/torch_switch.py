@@ -2,8 +2,9 @@
 
     sonde run -q -o DIR -- python bench/torch_switch.py DETOUR SETTLE_S WINDOW_S ROUNDS [STATE…]
 
-Prints one JSON object: mean step times of windows in each state, in turn. States: on, off
-(both, when none is named), or a single part: memory, files, recorder, supervisor. "off" is:
+Prints one JSON object: mean step times of windows in each state, in an order drawn anew each
+round. States: on, off (both, when none is named), or parts: memory, files, recorder,
+supervisor, several of them as memory+recorder. "off" is:
 no call goes through libsonde-preload.so, in the worker neither (detour/detour.c), nothing is
 recorded, and the processes of `sonde run` stand still. What stays is the code of the
 Python layer that finds itself off, and events of the kernel where a spell of sampling was
@@ -14,6 +15,7 @@ import ctypes
 import json
 import mmap
 import os
+import random
 import signal
 import sys
 import time
@@ -130,7 +132,7 @@ def main(path, settle_s, window_s, rounds, states):
             for name in order:
                 set_all(states[name])
                 found[name].append(run(window_s))
-            order.reverse()
+            random.shuffle(order)
     finally:
         set_all(ALL)
     print(json.dumps({**found, "slots": switch.slots()}), flush=True)
@@ -138,4 +140,5 @@ def main(path, settle_s, window_s, rounds, states):
 
 if __name__ == "__main__":
     numbers = float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
-    main(sys.argv[1], *numbers, {n: STATES[n] for n in sys.argv[5:] or ("off", "on")})
+    names = sys.argv[5:] or ("off", "on")
+    main(sys.argv[1], *numbers, {n: sum(STATES[part] for part in n.split("+")) for n in names})
