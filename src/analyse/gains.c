@@ -132,6 +132,14 @@ static bool is_readline(const struct facts *f)
     return f->v[FACT_LOAD_LINE_SHARE] >= f->v[FACT_READ_SHARE] && bytes < 2;
 }
 
+/* A sample that is gathered from many files of some bytes each is nothing but that: paths,
+ * names in a folder, objects, small numbers joined. In one array it is a slice. */
+static bool is_made_of_files(const struct facts *f)
+{
+    return f->v[FACT_OPENS_PER_STEP] / f->v[FACT_BATCH_SIZE] >= 8 &&
+           f->v[FACT_READ_KB] < 4;
+}
+
 /* Of making a batch, what goes with files: few large ones have no opens to speak of, and
  * one read a sample; larger reads alone leave the opens. */
 static double share_of_files(const struct pipeline *p, const struct facts *f,
@@ -140,7 +148,7 @@ static double share_of_files(const struct pipeline *p, const struct facts *f,
     const double reads = with_calls(p, f);
     const double large = f->v[FACT_READ_SHARE] - fact_small_reads(f);
     if (gain == FACT_OPENS_GAIN)
-        return fmax(fact_of_calls(f) + large, reads);
+        return is_made_of_files(f) ? 1 : fmax(fact_of_calls(f) + large, reads);
     return is_readline(f) ? fmin(reads, f->v[FACT_LOAD_LINE_SHARE]) : reads;
 }
 

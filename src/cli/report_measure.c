@@ -84,7 +84,16 @@ static void announce(const struct report *r, const struct plan *plan, double gue
 static void keep(const struct series *s)
 {
     struct trial_entry e;
+    char left[HUMAN_LEN];
     repeat_median(&s->repeat, &e);
+    if (repeat_says_less(&s->repeat)) {
+        (void)fprintf(stderr,
+                      "sonde: the trial of %s says little: %s without the calls alone, "
+                      "and what is computed for them goes too; the prediction stands\n",
+                      s->plan->asked,
+                      human_duration(left, s->repeat.loop ? e.loop_ns : e.step_ns));
+        return;
+    }
     const int rc = triallog_append(s->r->run->dir, &e);
     if (rc < 0)
         cli_error("cannot keep the trial in '%s': %s", s->r->run->dir, error_text(rc));
@@ -114,6 +123,7 @@ static enum trial_end try_once(struct series *s)
         const struct trial_entry *e = &result.entry;
         if (s->repeat.count == 0) {
             s->repeat.loop = trial_is_of_loop(s->r, e);
+            s->repeat.calls_alone = plan_leaves_out_calls(s->plan);
             s->repeat.model_ns = trial_modelled_ns(s->r, e, s->repeat.loop);
         }
         s->repeat.done[s->repeat.count++] = *e;

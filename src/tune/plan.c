@@ -46,6 +46,11 @@ static void add_rare(struct plan *p, const char *what, const char *place, double
         p->rare[p->rare_count++] = (struct plan_rare){ what, place, times };
 }
 
+bool plan_leaves_out_calls(const struct plan *p)
+{
+    return p->rare_count == 1 && strcmp(p->rare[0].what, "logging") == 0;
+}
+
 /* ---- Samples --------------------------------------------------------------------------- */
 
 /* Loading in the loop, without a loader: the function at the line that loads. */

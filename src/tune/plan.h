@@ -57,6 +57,10 @@ int plan_of_settings(struct report *report, const struct report_forecast *asked,
 int plan_of_finding(struct report *report, const struct finding *finding,
                     struct plan *ret_plan, char ret_why[PLAN_WHY]);
 
+/* Whether all that is left out are calls of the program's log: what it computes for them
+ * stays. */
+bool plan_leaves_out_calls(const struct plan *plan);
+
 /* The same from facts that somebody states. `loader`: where it is made, or "". */
 struct plan_known {
     const struct facts *facts;

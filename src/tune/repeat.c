@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <math.h>
 
+/* Beyond what run to run and model make of the same. */
+static const double MUCH_MORE = 1.4;
+
 /* As far as a prediction and a trial of the same may be apart and still agree: the model's
  * median error in the eighth exam (docs/guide-diagnosis.md). */
 static const double AGREE = 0.12;
@@ -20,7 +23,7 @@ bool repeat_is_worth(const struct repeat *r)
 
 bool repeat_wants_more(const struct repeat *r, double spent_s, double budget_s)
 {
-    return repeat_is_worth(r) && r->count < REPEAT_MOST &&
+    return repeat_is_worth(r) && !repeat_says_less(r) && r->count < REPEAT_MOST &&
            spent_s + spent_s / (double)r->count <= budget_s;
 }
 
@@ -89,4 +92,13 @@ void repeat_median(const struct repeat *r, struct trial_entry *ret_entry)
     e.loop_high_ns = loop.high;
     e.median_of = r->count;
     *ret_entry = e;
+}
+
+bool repeat_says_less(const struct repeat *r)
+{
+    struct trial_entry e;
+    if (!r->calls_alone || r->count == 0 || !(r->model_ns > 0))
+        return false;
+    repeat_median(r, &e);
+    return (r->loop ? e.loop_ns : e.step_ns) > MUCH_MORE * r->model_ns;
 }

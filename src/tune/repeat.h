@@ -20,6 +20,8 @@ struct repeat {
     size_t count;
     bool loop;       /* what counts is the loop, not the step */
     double model_ns; /* of that, as the model has it; NaN: it has no answer */
+    bool
+        calls_alone; /* what was left out are calls; what is computed for them goes too */
 };
 
 /* Whether the first one leaves doubt. */
@@ -27,6 +29,10 @@ bool repeat_is_worth(const struct repeat *repeat);
 
 /* … and another one as long as those so far fits what is left of the time. */
 bool repeat_wants_more(const struct repeat *repeat, double spent_s, double budget_s);
+
+/* Whether so much more was left than the model says that most of what goes with the calls
+ * was still done: they say less than the model does. */
+bool repeat_says_less(const struct repeat *repeat);
 
 /* What they say together; at least one was done. The range has all of them in it. */
 void repeat_median(const struct repeat *repeat, struct trial_entry *ret_entry);

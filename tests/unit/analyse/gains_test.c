@@ -413,6 +413,29 @@ static void a_larger_batch_pays_once_for_all(void **state)
     assert_true(left > 0.9 / 64 && left < 0.9 / 64 + 0.1);
 }
 
+/* vineyard_probes: fifty files of 96 bytes for a sample. What Python does for each goes too:
+ * a slice of one array is left. */
+static void samples_of_many_tiny_files_are_nothing_else(void **state)
+{
+    (void)state;
+    struct pipeline p = alone;
+    struct facts f;
+    facts_init(&f);
+    f.v[FACT_BATCH_SIZE] = 24;
+    f.v[FACT_OPENS_PER_STEP] = 24 * 8;
+    f.v[FACT_OPEN_SHARE] = 0.25;
+    f.v[FACT_READ_SHARE] = 0.05;
+    f.v[FACT_READ_KB] = 0.1;
+    f.v[FACT_READS_PER_STEP] = 24 * 8;
+    gains_of_pipeline(&p, &f);
+    const double slices = 24 * 20e3 + p.compute_ns;
+    assert_true(left_of(&f, FACT_OPENS_GAIN, p.step_ns) < 1.05 * slices);
+    /* Fewer a sample may be anything. */
+    f.v[FACT_OPENS_PER_STEP] = 24 * 7;
+    gains_of_pipeline(&p, &f);
+    assert_true(left_of(&f, FACT_OPENS_GAIN, p.step_ns) > 1.2 * slices);
+}
+
 static void small_reads_leave_their_bytes(void **state)
 {
     (void)state;
@@ -540,6 +563,7 @@ int main(void)
         cmocka_unit_test(floats_take_half_of_what_doubles_do),
         cmocka_unit_test(a_tuned_blas_is_as_much_faster_as_it_was_measured),
         cmocka_unit_test(a_larger_batch_pays_once_for_all),
+        cmocka_unit_test(samples_of_many_tiny_files_are_nothing_else),
         cmocka_unit_test(small_reads_leave_their_bytes),
         cmocka_unit_test(loading_by_hand_takes_what_is_around_it),
         cmocka_unit_test(waits_for_the_lock_inside_of_operators_go_too),
