@@ -148,7 +148,7 @@ static double share_of_files(const struct pipeline *p, const struct facts *f,
     const double reads = with_calls(p, f);
     const double large = f->v[FACT_READ_SHARE] - fact_small_reads(f);
     if (gain == FACT_OPENS_GAIN)
-        return is_made_of_files(f) ? 1 : fmax(fact_of_calls(f) + large, reads);
+        return is_made_of_files(f) ? 0.95 : fmax(fact_of_calls(f) + large, reads);
     return is_readline(f) ? fmin(reads, f->v[FACT_LOAD_LINE_SHARE]) : reads;
 }
 
