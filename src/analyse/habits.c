@@ -96,7 +96,7 @@ double habits_without_collector(const struct facts *f)
 {
     const double share = f->v[FACT_GC_SHARE];
     const double middle = f->v[FACT_STEP_MS] / f->v[FACT_STEP_MEAN_MS];
-    if (middle >= 0.8 * (1 - share) && middle <= 1.25 * (1 - share))
+    if (fabs(1 - middle - share) <= 0.25 * share)
         return middle;
     const double known = f->v[FACT_GC_LIKELY_SHARE];
     const double likely = fmax(share, known > 0.99 ? 0.99 : known);

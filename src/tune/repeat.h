@@ -20,8 +20,8 @@ struct repeat {
     size_t count;
     bool loop;       /* what counts is the loop, not the step */
     double model_ns; /* of that, as the model has it; NaN: it has no answer */
-    bool
-        calls_alone; /* what was left out are calls; what is computed for them goes too */
+    /* All that was left out are calls; what is computed for them goes with the cure. */
+    bool calls_alone;
 };
 
 /* Whether the first one leaves doubt. */

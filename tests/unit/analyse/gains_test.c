@@ -215,6 +215,10 @@ static void without_pauses_steps_are_like_the_one_in_the_middle(void **state)
     /* The collector took more than the others lack of the mean: that one had it too. */
     c.f.v[FACT_GC_SHARE] = 0.9;
     assert_true(1 - gain_of(&c, "gc_pauses").mid < 0.2);
+    /* A fifth of every step: they are all alike. */
+    c = TRIAL({ FACT_GC_SHARE, 0.2 }, { FACT_OTHER_SHARE, 0.1 },
+              { FACT_STEP_MEAN_MS, 10 }, { FACT_STEP_MS, 9.6 });
+    assert_true(gain_of(&c, "gc_pauses").mid > 0.15);
 }
 
 /* 90 % of the CPU time of two cores waits; the rest, 0.2 of a step, takes between a tenth
