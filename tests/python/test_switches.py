@@ -34,14 +34,15 @@ def functions(report):
 
 
 def test_line_profiling(tmp_path):
-    # On a crowded machine the helper may not come to look within a second.
+    # On a crowded machine the helper may not come to look within a second, or not twice.
     for seconds in (1.5, 5, 15):
         report = session(tmp_path / str(seconds), seconds=seconds)
-        if "spin" in functions(report):
+        # Its two lines together: how they share is the interpreter's affair.
+        share = sum(x["share"] for x in report["lines"] or [] if x["function"] == "spin")
+        if share > 0.3:
             break
     assert "spin" in functions(report)
-    # Its two lines together: how they share is the interpreter's affair.
-    assert sum(x["share"] for x in report["lines"] if x["function"] == "spin") > 0.3
+    assert share > 0.3
 
 
 @pytest.mark.parametrize(

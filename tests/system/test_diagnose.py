@@ -31,10 +31,10 @@ def report(mean_ms, **more):
 
 @pytest.fixture
 def compared(diagnose, monkeypatch):
-    """What comes of a sick run and of cured ones that took so long."""
+    """What comes of sick runs and of cured ones that took so long."""
 
     def compare(sick, cured, cures, again=None):
-        left = {"-steady": [sick], "-cured": list(cured)}
+        left = {"-steady": list(sick), "-cured": list(cured)}
         asked = []
 
         def run_once(workload, options, how, repeat, number=1):
@@ -54,37 +54,42 @@ def compared(diagnose, monkeypatch):
     return compare
 
 
-def test_the_median_of_the_cured_runs_is_what_counts(diagnose, compared, capsys):
-    result, asked = compared(report(20), [report(t) for t in (14, 9, 10)], 3)
-    assert asked == [("-steady", 1), ("-cured", 1), ("-cured", 2), ("-cured", 3)]
+def test_the_medians_of_sick_and_cured_runs_are_what_counts(diagnose, compared, capsys):
+    sick, cured = ([report(t) for t in times] for times in ((30, 20, 19), (14, 9, 10)))
+    result, asked = compared(sick, cured, 3)
+    assert asked == [(how, n) for how in ("-steady", "-cured") for n in (1, 2, 3)]
+    assert result["before_s"] == pytest.approx(0.020)
     assert result["after_s"] == pytest.approx(0.010)
+    assert result["predicted_s"][1] == pytest.approx(0.010)  # half of the middle one
     assert result["error"] == pytest.approx(0)
     diagnose.print_cures([result])
-    assert "after: median of 3 (9 – 14)" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "before: median of 3 (19 – 30)" in told and "after: median of 3 (9 – 14)" in told
 
 
 def test_one_cured_run_is_the_usual_thing(diagnose, compared, capsys):
-    result, asked = compared(report(20), [report(10)], 1)
+    result, asked = compared([report(20)], [report(10)], 1)
     assert asked == [("-steady", 1), ("-cured", 1)]
     diagnose.print_cures([result])
     assert "median" not in capsys.readouterr().out
 
 
 def test_a_cured_run_that_fails_is_told(compared):
-    result, _ = compared(report(20), [report(10), {"error": "exit 1"}], 2)
+    result, _ = compared([report(20)] * 2, [report(10), {"error": "exit 1"}], 2)
     assert result["cure_error"] == "exit 1"
     assert "after_s" not in result
 
 
 def test_of_kept_runs_those_that_are_there_count(compared):
     gone = {"error": "is not there"}
-    result, _ = compared(report(20), [report(10), gone, gone], 3, again="/kept")
+    result, _ = compared([report(20), gone, gone], [report(10), gone, gone], 3, again="/kept")
+    assert result["befores_s"] == [0.020]
     assert result["afters_s"] == [0.010]
 
 
 def test_what_a_trial_is_the_median_of_is_told(diagnose, compared, capsys):
     trial = {"step_ms": 11, "low_ms": 9, "high_ms": 13, "median_of": 3}
-    result, _ = compared(report(20, trial=trial), [report(10)], 1)
+    result, _ = compared([report(20, trial=trial)], [report(10)], 1)
     assert result["trial_of"] == 3
     diagnose.print_cures([result])
     assert "trial 11 (9 – 13, median of 3) +10 %" in capsys.readouterr().out

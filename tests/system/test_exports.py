@@ -24,7 +24,7 @@ def inner(n):
     return s
 
 def outer():
-    for _ in range(60):
+    for _ in range(400):  # a second: on a crowded machine nobody looks at a shorter run
         inner(60000)
 
 outer()
