@@ -13,11 +13,13 @@
  *
  * Exact: counts, bytes asked for, frees, freed bytes, live bytes (as the allocator
  * rounds them, malloc_usable_size). A realloc is an allocation of the new size and a
- * free of the old. The high-water mark is exact with one thread, otherwise within
- * HEAP_UNTOLD bytes, or 1/HEAP_UNTOLD_PART of what is live, per thread.
+ * free of the old. The high-water mark is within HEAP_UNTOLD bytes, or
+ * 1/HEAP_UNTOLD_PART of what is live, per thread: that is how much a thread may allocate
+ * before it looks how high the water is.
  *
  * Estimated: sites. Allocations are chosen by a Poisson process over bytes, so that one
- * of `size` bytes is taken with probability 1 - exp(-size / mean) and stands for 1 / p
+ * of `size` bytes, as the allocator rounds them, is taken with probability
+ * p = 1 - exp(-size / mean) and stands for 1 / p
  * of its kind; sums of these weights have the right mean whatever the sizes. The mean
  * grows with the number of samples from HEAP_MEAN_FIRST to HEAP_MEAN_LAST: short
  * programs get a close look, long ones pay little. One that allocates gigabytes a second
@@ -100,7 +102,7 @@ struct heap_counter_row {
     /* Of the thread: in the row of the zone it was last in, 0 in its others. Here because
      * an allocation or a free then writes to this row alone. */
     int64_t untold; /* bytes live beyond what the process row has */
-    int64_t high;   /* the most `untold` was since it was last told */
+    int64_t high;   /* the most `untold` was since it was last told; in older files */
     uint64_t pad[2];
     struct heap_count size[HEAP_CLASSES];
 };

@@ -33,37 +33,35 @@ EXPORTED void *pvalloc(size_t size);
 #define HOT           __attribute__((noinline, hot, aligned(64)))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* heap_zone_key(inside_zone()) in few instructions: open zones follow the depth, so that
- * what lies before the first is the upper half of depth, which is 0. */
-static ALWAYS_INLINE uint32_t zone_key(void)
+/* Whether the thread is where it was when it last looked up its zone: every event it records
+ * moves the cursor of its lane, so one that stands still is in the same zone. One word to
+ * ask instead of the zone itself, three loads that wait for one another. (The cursor
+ * comes by the same place again after a lap of the whole trace. Who records exactly that
+ * much between two calls has the next ones counted for the zone before.) */
+static ALWAYS_INLINE uint64_t whereabouts(void)
 {
-    enum { NOT_KNOWN = -1 };
+    enum { NO_LANE = 3 };
     const struct sonde_lane *lane = sonde_lane_;
-    if (UNLIKELY(!lane))
-        return heap_zone_key(0);
-    const uint32_t depth = lane->depth;
-    if (UNLIKELY(depth > SONDE_OPEN_ZONES))
-        return (uint32_t)NOT_KNOWN;
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    _Static_assert(offsetof(struct sonde_lane, open) ==
-                       offsetof(struct sonde_lane, depth) + 4,
-                   "open[-1] is the upper half of depth");
-    uint16_t tag;
-    memcpy(&tag, (const char *)lane + offsetof(struct sonde_lane, open) - 2 + 2 * depth,
-           sizeof tag);
-    return tag | 1U;
-#else
-    return heap_zone_key(inside_zone());
-#endif
+    return LIKELY(lane) ? __atomic_load_n(&lane->cursor, __ATOMIC_RELAXED) | 1 : NO_LANE;
 }
 
+/* Its events go no further, or by another way than the cursor's (record/lanes.c): zones
+ * change unseen. */
+static bool is_nowhere(void)
+{
+    const struct sonde_lane *lane = sonde_lane_;
+    return lane && !(__atomic_load_n(&lane->cursor, __ATOMIC_RELAXED) >> 16);
+}
+
+/* So many bytes were allocated that the process is told, or this block is sampled. */
 static RARE void *alloc_rare(void *p, size_t size)
 {
     struct heap_cell *c = heap_cell;
-    if (c->row->untold > c->enough)
-        heap_tell(c);
-    if (c->until < 0)
+    c->sample_in -= c->span - c->until;
+    heap_tell(c);
+    if (c->sample_in < 0)
         heap_sample(c, p, size);
+    c->until = c->span = c->sample_in < c->enough ? c->sample_in : c->enough;
     return p;
 }
 
@@ -82,14 +80,9 @@ static inline void *count_alloc_in(struct heap_cell *c, struct heap_counter_row 
     struct heap_count *k = count_of(c, row, size);
     k->count++;
     k->bytes += size;
-    const int64_t untold = row->untold + (int64_t)usable;
-    row->untold = untold;
-    if (untold > row->high)
-        row->high = untold;
-    c->until -= (int64_t)size;
-    if (UNLIKELY(c->until < 0) || UNLIKELY(untold > c->enough))
-        return alloc_rare(p, size);
-    return p;
+    row->untold += (int64_t)usable;
+    c->until -= (int64_t)usable;
+    return UNLIKELY(c->until < 0) ? alloc_rare(p, size) : p;
 }
 
 static inline void *count_alloc_only(const struct heap_cell *c,
@@ -103,8 +96,13 @@ static inline void *count_alloc_only(const struct heap_cell *c,
 
 static struct heap_counter_row *row_now(struct heap_cell *c)
 {
+    /* Before the zone: a handler may come between. */
+    const uint64_t here = is_nowhere() ? 0 : whereabouts();
     const uint32_t zone = inside_zone();
-    return zone != c->zone ? heap_zone_row(c, zone) : c->row;
+    if (zone != c->zone)
+        return heap_zone_row(c, zone, here);
+    heap_stand(c, here);
+    return c->row;
 }
 
 /* In any zone, in every detail. */
@@ -125,17 +123,19 @@ static inline bool count_free_in(struct heap_cell *c, struct heap_counter_row *r
 {
     row->frees++;
     row->freed_bytes += usable;
-    const int64_t untold = row->untold - (int64_t)usable;
-    row->untold = untold;
-    return !UNLIKELY(untold + c->enough < 0) &&
+    row->untold -= (int64_t)usable;
+    c->until_freed -= (int64_t)usable;
+    return !UNLIKELY(c->until_freed < 0) &&
            !(heap_page_has_samples(c->any, p) && heap->filter[heap_filter_of(p)]);
 }
 
 static RARE void free_rare(const void *p)
 {
     struct heap_cell *c = heap_cell;
-    if (c->row->untold < -c->enough)
+    if (c->until_freed < 0) {
         heap_tell(c);
+        c->until_freed = c->enough;
+    }
     if (heap_may_be_sampled(p))
         heap_forget(p);
 }
@@ -233,15 +233,15 @@ static __attribute__((noinline)) void free_other(void *p)
 static HOT void *counted(void *p, size_t size)
 {
     struct heap_cell *c = heap_cell;
-    const uint32_t key = zone_key();
+    const uint64_t here = whereabouts();
     if (UNLIKELY(!p))
         return alloc_other(p, size);
-    if (LIKELY(key == c->usual)) {
+    if (LIKELY(here == c->usual)) {
         if (UNLIKELY(heap_has_mapping(p)))
             return alloc_other(p, size);
         return count_alloc_in(c, c->row, p, size, heap_usable_unmapped(p));
     }
-    if (LIKELY(key == c->counts))
+    if (LIKELY(here == c->counts))
         return count_alloc_only(c, c->row, p, size);
     return alloc_other(p, size);
 }
@@ -268,15 +268,15 @@ EXPORTED HOT void free(void *p)
     if (!p)
         return;
     struct heap_cell *c = heap_cell;
-    const uint32_t key = zone_key();
-    if (LIKELY(key == c->usual)) {
+    const uint64_t here = whereabouts();
+    if (LIKELY(here == c->usual)) {
         if (UNLIKELY(heap_has_mapping(p))) /* early memory says so too */
             free_other(p);
         else if (LIKELY(count_free_in(c, c->row, p, heap_usable_unmapped(p))))
             heap_real.free(p);
         else
             free_rare_then(p);
-    } else if (LIKELY(key == c->counts) && !UNLIKELY(heap_is_early(p))) {
+    } else if (LIKELY(here == c->counts) && !UNLIKELY(heap_is_early(p))) {
         c->row->frees++;
         heap_real.free(p);
     } else

@@ -54,14 +54,18 @@ enum { HEAP_SMALL = 1024 }; /* bytes: sizes whose class is looked up */
  * next, and each line and page more was felt there, not in a loop of mallocs. */
 struct heap_cell {
     _Alignas(64) struct heap_counter_row *row; /* NULL: no cell yet */
-    /* The key of the zone whose row it is, in the one of the two that tells the way calls
-     * are counted: one comparison tells that there is a cell, that it is the zone's, and
-     * what to do. Both 0: the long way. */
-    uint32_t usual, counts;
-    int64_t until;       /* bytes to the next sample */
-    int64_t enough;      /* bytes after which the process row is told */
+    /* Where the thread was (heap.c, whereabouts()) when the row was that of its zone, in
+     * the one of the two that tells the way calls are counted: one comparison tells that
+     * there is a cell, that it is the zone's, and what to do. Both 0, which is nowhere:
+     * the long way. */
+    uint64_t usual, counts;
+    int64_t until;       /* bytes to allocate to the next thing to do besides counting */
+    int64_t until_freed; /* bytes to free likewise */
     const uint64_t *any; /* heap->any */
-    uint64_t mean;       /* with which `until` was drawn */
+    int64_t enough;      /* bytes after which the process row is told */
+    int64_t span;        /* what `until` began with */
+    int64_t sample_in;   /* bytes from there to the next sample */
+    uint64_t mean;       /* with which that was drawn */
     uint64_t random;
     uint32_t zone;   /* whose row it is */
     uint32_t number; /* of the thread */
@@ -83,12 +87,6 @@ struct heap_cell {
         uint32_t site; /* row + 1 */
     } sites[HEAP_SITE_CACHE];
 };
-
-/* As a lane's open zones have it, but never 0. */
-static inline uint32_t heap_zone_key(uint32_t zone)
-{
-    return zone << 1 | 1;
-}
 
 /* Blocks of events. */
 struct heap_ring {
@@ -195,8 +193,11 @@ static inline bool heap_is_shared(const struct heap_cell *c)
 {
     return c->number == INSIDE_THREADS;
 }
-/* The row for a zone that the cell does not point at. */
-struct heap_counter_row *heap_zone_row(struct heap_cell *cell, uint32_t zone);
+/* The row for a zone that the cell does not point at; the thread stands `here`. */
+struct heap_counter_row *heap_zone_row(struct heap_cell *cell, uint32_t zone,
+                                       uint64_t here);
+/* The cell's row is right for who stands `here`: the short way, if there is one. */
+void heap_stand(struct heap_cell *cell, uint64_t here);
 /* Live bytes that threads have not told the process row. */
 int64_t heap_untold(const struct tables *tables);
 /* Tells the process row what the thread has kept for itself. */

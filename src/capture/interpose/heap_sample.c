@@ -54,7 +54,7 @@ void heap_draw(struct heap_cell *c)
     const uint64_t mean = mean_now();
     const double u = ((double)(next_random(c) >> 11) + 0.5) * 0x1p-53;
     c->mean = mean;
-    c->until = (int64_t)(-log(u) * (double)mean);
+    c->sample_in = (int64_t)(-log(u) * (double)mean);
 }
 
 /* ---- Sites ------------------------------------------------------------------------ */
@@ -365,11 +365,12 @@ __attribute__((noinline, cold)) void heap_sample(struct heap_cell *c, void *p,
         return; /* in a handler: the next allocation outside is taken instead */
     const int error = errno;
     const uint32_t site = heap_site_now(c);
+    const size_t usable = heap_usable(p), taken = usable < size ? size : usable;
     struct heap_live_row block = {
         .address = (uintptr_t)p,
         .thread = c->number,
         .size = size,
-        .weight = 1 / -expm1(-(double)size / (double)c->mean),
+        .weight = 1 / -expm1(-(double)taken / (double)c->mean),
         .ticks = ticks_now(),
         .step = inside_step(),
     };

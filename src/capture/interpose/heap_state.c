@@ -338,26 +338,23 @@ static struct heap_counter_row *locked_row(uint32_t thread, uint32_t zone)
     return row;
 }
 
-/* The key of the short way, if there is one. */
-static void set_keys(struct heap_cell *c, uint32_t zone)
+void heap_stand(struct heap_cell *c, uint64_t here)
 {
-    c->usual = heap_way == HEAP_USUAL ? heap_zone_key(zone) : 0;
-    c->counts = heap_way == HEAP_COUNTS ? heap_zone_key(zone) : 0;
+    c->usual = heap_way == HEAP_USUAL ? here : 0;
+    c->counts = heap_way == HEAP_COUNTS ? here : 0;
 }
 
 /* By addition: a handler that allocates meanwhile changes one of them or the other. */
 static void move_untold(struct heap_counter_row *from, struct heap_counter_row *to)
 {
-    const int64_t untold = from->untold, high = from->high;
+    const int64_t untold = from->untold;
     from->untold -= untold;
-    from->high = 0;
     to->untold += untold;
-    if (high > to->high)
-        to->high = high;
 }
 
 /* A zone there is no room for counts in the thread's first row, made for no zone. */
-struct heap_counter_row *heap_zone_row(struct heap_cell *c, uint32_t zone)
+struct heap_counter_row *heap_zone_row(struct heap_cell *c, uint32_t zone,
+                                       uint64_t here)
 {
     const uint32_t at = zone % HEAP_ZONE_CACHE;
     struct heap_counter_row *row = c->cache[at].row;
@@ -380,7 +377,7 @@ struct heap_counter_row *heap_zone_row(struct heap_cell *c, uint32_t zone)
     c->row = row;
     c->zone = zone;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    set_keys(c, zone);
+    heap_stand(c, here);
     return row;
 }
 
@@ -420,10 +417,9 @@ static bool fill_cell(struct heap_cell *c, uint32_t number)
         c->random = ticks_now() ^ (uintptr_t)c * 0x9E3779B97F4A7C15ULL;
     if (!c->mean)
         heap_draw(c);
+    c->until = c->span = c->until_freed = 0; /* the first of each sets it */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     c->row = row;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    set_keys(c, 0);
     return true;
 }
 
@@ -491,16 +487,15 @@ static void raise_high(uint64_t to)
 void heap_tell(struct heap_cell *c)
 {
     struct heap_counter_row *row = c->row;
-    const int64_t more = row->untold, high = row->high;
-    const int64_t before = __atomic_fetch_add(&heap->process->live, more,
-                                              __ATOMIC_RELAXED);
-    row->high = 0;
+    const int64_t more = row->untold;
+    const int64_t live = __atomic_add_fetch(&heap->process->live, more,
+                                            __ATOMIC_RELAXED);
     row->untold -= more; /* a handler may have allocated meanwhile */
-    if (before + high > 0) {
-        raise_peak(heap->process, (uint64_t)(before + high));
-        raise_high((uint64_t)(before + high));
+    if (more > 0 && live > 0) {
+        raise_peak(heap->process, (uint64_t)live);
+        raise_high((uint64_t)live);
     }
-    const int64_t part = (before + more) / HEAP_UNTOLD_PART;
+    const int64_t part = live / HEAP_UNTOLD_PART;
     c->enough = part > HEAP_UNTOLD ? part : HEAP_UNTOLD;
 }
 

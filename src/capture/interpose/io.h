@@ -137,6 +137,7 @@ struct io_state {
     struct io_file_row *other; /* row 0 */
     struct tables tables;
     uint32_t slot[IO_SLOTS]; /* hash table of rows: index + 1 */
+    uint32_t map_top; /* no file is mapped in or beyond this place of `map`; atomic */
     struct io_map map[IO_MAPS];
     struct io_zone zone[MAX_SITES];
     struct io_fd fd[IO_FDS];

@@ -84,6 +84,8 @@ void io_mapped(void *at, size_t len, int prot, int flags, int fd, off_t offset)
     for (unsigned i = 0; i < IO_MAPS; i++)
         if (!s->map[i].start) {
             s->map[i] = (struct io_map){ (uintptr_t)at, len, (uint64_t)offset, c.row };
+            if (i >= s->map_top)
+                __atomic_store_n(&s->map_top, i + 1, __ATOMIC_RELEASE);
             break;
         }
     io_unlock(s);
@@ -96,6 +98,13 @@ static void end_map(struct io_map *m, size_t len)
     io_add(&m->row->touched_bytes, bytes, false);
 }
 
+/* A loader's batches come and go in mappings that are no files: they are not to look
+ * through a table of nothing. */
+static uint32_t maps_used(const struct io_state *s)
+{
+    return __atomic_load_n(&s->map_top, __ATOMIC_ACQUIRE);
+}
+
 /* Before the pages go. A part cut from the end or the middle ends the mapping for us. */
 void io_unmapping(void *at, size_t len)
 {
@@ -105,7 +114,7 @@ void io_unmapping(void *at, size_t len)
     const int saved = errno;
     const uintptr_t start = (uintptr_t)at;
     inside_busy++;
-    for (unsigned i = 0; i < IO_MAPS; i++) {
+    for (unsigned i = 0; i < maps_used(s); i++) {
         struct io_map m = s->map[i];
         if (!m.start || start > m.start || m.start >= start + len)
             continue;
@@ -118,7 +127,7 @@ void io_unmapping(void *at, size_t len)
 
 void io_maps_finish(void)
 {
-    for (unsigned i = 0; i < IO_MAPS; i++) {
+    for (unsigned i = 0; i < maps_used(io); i++) {
         struct io_map m = io->map[i];
         if (!m.start)
             continue;
@@ -137,7 +146,7 @@ EXPORTED int msync(void *at, size_t len, int flags)
     struct io_state *s = io;
     if (inside_busy || !s || !s->on)
         return result;
-    for (unsigned i = 0; i < IO_MAPS; i++) {
+    for (unsigned i = 0; i < maps_used(s); i++) {
         const struct io_map m = s->map[i];
         if (!m.start || (uintptr_t)at < m.start || (uintptr_t)at >= m.start + m.len)
             continue;

@@ -109,6 +109,24 @@ static const char *protocol(int fd)
     return type == SOCK_STREAM ? "tcp" : type == SOCK_DGRAM ? "udp" : "socket";
 }
 
+/* By hand: torch's loaders connect for every tensor they hand over, and printf takes
+ * longer than all else we do about it. An abstract one begins with a zero. */
+static void name_unix(const struct sockaddr_un *un, size_t len, char *ret_name,
+                      size_t room)
+{
+    static const char kind[] = "unix ";
+    size_t at = sizeof kind - 1, from = 0;
+    memcpy(ret_name, kind, at);
+    if (!un->sun_path[0]) {
+        ret_name[at++] = '@';
+        from = 1;
+    }
+    const size_t n = strnlen(un->sun_path + from, len - from);
+    const size_t fits = n < room - at - 1 ? n : room - at - 1;
+    memcpy(ret_name + at, un->sun_path + from, fits);
+    ret_name[at + fits] = '\0';
+}
+
 static bool name_address(int fd, const struct sockaddr_storage *a, socklen_t len,
                          char *ret_name, size_t room)
 {
@@ -125,10 +143,7 @@ static bool name_address(int fd, const struct sockaddr_storage *a, socklen_t len
         (void)snprintf(ret_name, room, "%s [%s]:%u", protocol(fd), text,
                        ntohs(in6->sin6_port));
     else if (a->ss_family == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path))
-        (void)snprintf(ret_name, room, "unix %s%.*s", un->sun_path[0] ? "" : "@",
-                       (int)(len - offsetof(struct sockaddr_un, sun_path)) -
-                           (un->sun_path[0] == '\0'),
-                       un->sun_path + (un->sun_path[0] == '\0'));
+        name_unix(un, len - offsetof(struct sockaddr_un, sun_path), ret_name, room);
     else
         return false;
     return true;
