@@ -220,6 +220,7 @@ static void add_process_row(struct alloc_reader *r, struct alloc_process *p)
     all->events += count_events(r);
     all->events_lost += row->events_lost;
     all->counts_only |= (row->flags & HEAP_COUNTS_ONLY) != 0;
+    all->in_spells |= (row->flags & HEAP_IN_SPELLS) != 0;
     if (row->flags & (HEAP_NO_USABLE | HEAP_COUNTS_ONLY)) {
         p->live_bytes = NAN;
         p->peak_bytes = 0;

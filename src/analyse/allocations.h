@@ -77,6 +77,7 @@ struct alloc_snapshot {
 struct allocations {
     bool known;       /* at least one process was captured */
     bool counts_only; /* of some process, nothing but calls and bytes asked for */
+    bool in_spells;   /* of some thread: counts by zone and size are estimates */
     uint64_t count, bytes, frees, freed_bytes, reallocs, failed;
     double live_bytes;   /* at the end, of all processes; NaN: not known */
     uint64_t peak_bytes; /* of the process that held most */

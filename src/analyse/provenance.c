@@ -185,11 +185,14 @@ static void add_allocations(struct report *r)
         "no process was captured (--no-preload, --level basic, a "
         "static program)";
     add(r, "allocations", status,
-        a->known
-            ? "every call of the malloc family counted inside the program; realloc "
-              "is an allocation and a free"
-            : none,
-        a->known ? "exact" : "");
+        !a->known ? none
+        : a->in_spells
+            ? "every call of the malloc family counted inside the program for ten "
+              "seconds; since then, of threads with over 100,000 calls a second, one "
+              "stretch of sixteen, for all (SONDE_ALLOC_EXACT_S=inf: every call)"
+            : "every call of the malloc family counted inside the program; realloc "
+              "is an allocation and a free",
+        !a->known ? "" : a->in_spells ? "estimate" : "exact");
     if (a->counts_only) {
         static const char why[] = "left out (--no-sites)";
         add(r, "allocations.peak_bytes", UNAVAILABLE, why, "");
@@ -200,7 +203,7 @@ static void add_allocations(struct report *r)
         a->known ? "live bytes as the allocator rounds them, of the process that held "
                    "most"
                  : none,
-        a->known ? "exact with one thread, else 64 KiB per thread" : "");
+        a->known ? "64 KiB, or a thousandth of it, per thread" : "");
     add(r, "allocations.sites", status,
         a->known ? "sampled by bytes (Poisson, mean 8 KiB growing to 512 KiB, to 2 MiB "
                    "where gigabytes a second are), weighted"

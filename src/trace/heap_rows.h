@@ -12,7 +12,9 @@
  *     frames     every return address in sites, once (struct frame_row)
  *
  * Exact: counts, bytes asked for, frees, freed bytes, live bytes (as the allocator
- * rounds them, malloc_usable_size). A realloc is an allocation of the new size and a
+ * rounds them, malloc_usable_size). Of threads that make hundreds of thousands of calls a
+ * second the first four become estimates after ten seconds (HEAP_IN_SPELLS), live bytes
+ * stay what they are. A realloc is an allocation of the new size and a
  * free of the old. The high-water mark is within HEAP_UNTOLD bytes, or
  * 1/HEAP_UNTOLD_PART of what is live, per thread: that is how much a thread may allocate
  * before it looks how high the water is.
@@ -41,6 +43,7 @@ enum {
     HEAP_MEAN_LAST = 512 << 10,
     HEAP_MEAN_MOST = 16 << 20,
     HEAP_MEAN_SAMPLES = 512, /* then the mean doubles */
+    HEAP_SPELLS = 16,        /* of so many stretches one is counted, for all */
 };
 
 enum heap_state {
@@ -58,6 +61,7 @@ enum heap_flags {
     HEAP_EVENT_ZONES = 64,  /* … and with the zone, where there is no site */
     HEAP_COUNTS_ONLY = 128, /* calls and bytes asked for: no freed or live bytes, no
                              * sites */
+    HEAP_IN_SPELLS = 256,   /* of some thread: counts are estimates from then on */
 };
 
 struct heap_process_row {

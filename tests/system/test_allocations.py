@@ -190,6 +190,45 @@ def test_gigabytes_a_second_are_sampled_more_thinly_and_as_rightly(tmp_path):
         assert sum(s["samples"] for s in answer["sites"]) < 0.75 * usual
 
 
+def zones_of(answer):
+    return {z["zone"]: [z["count"], z["bytes"], z["frees"]] for z in answer["zones"]}
+
+
+def test_a_busy_thread_is_counted_in_spells_that_stand_for_all(tmp_path):
+    """By zone within a few percent, and so the bytes; what is live is known as before."""
+    done = run(
+        tmp_path / "run",
+        program("alloc_spells"),
+        5,
+        env=environment(SONDE_ALLOC_EXACT_S="0"),
+    )
+    truth, answer, zones = json.loads(done.stdout), allocations(done), None
+    zones = zones_of(answer)
+    assert answer["exact"] is False
+    for name in ("many", "few"):
+        assert zones[name] == pytest.approx(truth[name], rel=0.05)
+        assert zones[name] != truth[name]
+    assert answer["live_bytes"] == pytest.approx(truth["live"], abs=(64 << 10) + 16384)
+    assert answer["peak_bytes"] >= truth["live"] - (64 << 10)
+    assert answer["peak_bytes"] <= truth["live"] + 40000 + 12000 + 16384
+    of = {p["metric"]: p for p in done.report()["provenance"]}
+    assert of["allocations"]["resolution"] == "estimate"
+    assert "about" in sonde("report", done.directory, "--full").stdout
+
+
+@pytest.mark.parametrize(("seconds", "exact_s"), [(1.2, None), (3, "inf")])
+def test_young_programs_and_those_that_ask_are_counted_exactly(
+    tmp_path, seconds, exact_s
+):
+    more = {} if exact_s is None else {"SONDE_ALLOC_EXACT_S": exact_s}
+    env = environment(**more)
+    done = run(tmp_path / "run", program("alloc_spells"), seconds, env=env)
+    truth, answer = json.loads(done.stdout), allocations(done)
+    assert answer["exact"] is True
+    for name in ("many", "few"):
+        assert zones_of(answer)[name] == truth[name]
+
+
 def test_a_storm_of_threads_and_forks_loses_nothing(tmp_path):
     all_threads, forks = 64 * 4 * 20000, 30
     answer = allocations(

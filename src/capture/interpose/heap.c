@@ -57,11 +57,12 @@ static bool is_nowhere(void)
 static RARE void *alloc_rare(void *p, size_t size)
 {
     struct heap_cell *c = heap_cell;
-    c->sample_in -= c->span - c->until;
     heap_tell(c);
-    if (c->sample_in < 0)
+    if (c->sample_in < 0) {
         heap_sample(c, p, size);
-    c->until = c->span = c->sample_in < c->enough ? c->sample_in : c->enough;
+        heap_restart(c);
+    }
+    heap_pace(c);
     return p;
 }
 
@@ -83,6 +84,22 @@ static inline void *count_alloc_in(struct heap_cell *c, struct heap_counter_row 
     row->untold += (int64_t)usable;
     c->until -= (int64_t)usable;
     return UNLIKELY(c->until < 0) ? alloc_rare(p, size) : p;
+}
+
+/* Between two spells. */
+static inline void *pass_alloc(struct heap_cell *c, void *p, size_t size, size_t usable)
+{
+    c->until -= (int64_t)usable;
+    return UNLIKELY(c->until < 0) ? alloc_rare(p, size) : p;
+}
+
+static void *count_alloc_spell(struct heap_cell *c, struct heap_counter_row *row,
+                               void *p, size_t size, size_t usable)
+{
+    struct heap_count *k = count_of(c, row, size);
+    k->count += HEAP_SPELLS;
+    k->bytes += HEAP_SPELLS * size;
+    return pass_alloc(c, p, size, usable);
 }
 
 static inline void *count_alloc_only(const struct heap_cell *c,
@@ -113,29 +130,36 @@ static void *count_alloc(struct heap_cell *c, void *p, size_t size)
     if (heap->events)
         heap_event(c, HEAP_EVENT_ALLOC, p, size);
     /* tcmalloc says 0 until it has set itself up. */
-    const size_t usable = heap_usable(p);
-    return count_alloc_in(c, row_now(c), p, size, usable < size ? size : usable);
+    const size_t told = heap_usable(p), usable = told < size ? size : told;
+    if (c->gear == HEAP_BETWEEN)
+        return pass_alloc(c, p, size, usable);
+    if (c->gear == HEAP_SPELL)
+        return count_alloc_spell(c, row_now(c), p, size, usable);
+    return count_alloc_in(c, row_now(c), p, size, usable);
 }
 
 /* False: there is more to do, free_rare(). */
+static inline bool pass_free(struct heap_cell *c, const void *p, size_t usable)
+{
+    c->until_freed -= (int64_t)usable;
+    return !UNLIKELY(c->until_freed < 0) &&
+           !(heap_page_has_samples(c->any, p) && heap->filter[heap_filter_of(p)]);
+}
+
 static inline bool count_free_in(struct heap_cell *c, struct heap_counter_row *row,
                                  const void *p, size_t usable)
 {
     row->frees++;
     row->freed_bytes += usable;
     row->untold -= (int64_t)usable;
-    c->until_freed -= (int64_t)usable;
-    return !UNLIKELY(c->until_freed < 0) &&
-           !(heap_page_has_samples(c->any, p) && heap->filter[heap_filter_of(p)]);
+    return pass_free(c, p, usable);
 }
 
 static RARE void free_rare(const void *p)
 {
     struct heap_cell *c = heap_cell;
-    if (c->until_freed < 0) {
+    if (c->until_freed < 0)
         heap_tell(c);
-        c->until_freed = c->enough;
-    }
     if (heap_may_be_sampled(p))
         heap_forget(p);
 }
@@ -149,7 +173,13 @@ static void count_free(struct heap_cell *c, const void *p, size_t usable)
     }
     if (heap->events)
         heap_event(c, HEAP_EVENT_FREE, p, usable);
-    if (!count_free_in(c, row_now(c), p, usable))
+    if (c->gear == HEAP_SPELL) {
+        struct heap_counter_row *row = row_now(c);
+        row->frees += HEAP_SPELLS;
+        row->freed_bytes += HEAP_SPELLS * usable;
+    }
+    if (!(c->gear == HEAP_EVERY ? count_free_in(c, row_now(c), p, usable)
+                                : pass_free(c, p, usable)))
         free_rare(p);
 }
 
@@ -233,9 +263,14 @@ static __attribute__((noinline)) void free_other(void *p)
 static HOT void *counted(void *p, size_t size)
 {
     struct heap_cell *c = heap_cell;
-    const uint64_t here = whereabouts();
     if (UNLIKELY(!p))
         return alloc_other(p, size);
+    if (c->gear == HEAP_BETWEEN) {
+        if (UNLIKELY(heap_has_mapping(p)))
+            return alloc_other(p, size);
+        return pass_alloc(c, p, size, heap_usable_unmapped(p));
+    }
+    const uint64_t here = whereabouts();
     if (LIKELY(here == c->usual)) {
         if (UNLIKELY(heap_has_mapping(p)))
             return alloc_other(p, size);
@@ -268,6 +303,15 @@ EXPORTED HOT void free(void *p)
     if (!p)
         return;
     struct heap_cell *c = heap_cell;
+    if (c->gear == HEAP_BETWEEN) {
+        if (UNLIKELY(heap_has_mapping(p)))
+            free_other(p);
+        else if (LIKELY(pass_free(c, p, heap_usable_unmapped(p))))
+            heap_real.free(p);
+        else
+            free_rare_then(p);
+        return;
+    }
     const uint64_t here = whereabouts();
     if (LIKELY(here == c->usual)) {
         if (UNLIKELY(heap_has_mapping(p))) /* early memory says so too */
@@ -312,7 +356,8 @@ static void count_realloc(void *p, size_t old, void *q, size_t size)
         return;
     }
     count_free(c, p, old);
-    row_now(c)->reallocs++;
+    if (c->gear != HEAP_BETWEEN)
+        row_now(c)->reallocs += c->gear == HEAP_SPELL ? HEAP_SPELLS : 1;
     (void)count_alloc(c, q, size);
 }
 

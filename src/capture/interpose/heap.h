@@ -2,6 +2,7 @@
  *
  *     heap.c           the malloc family, and counting
  *     heap_state.c     the functions behind it, the file, threads' cells
+ *     heap_pace.c      how closely a busy thread is counted
  *     heap_sample.c    call sites and sampled blocks
  *     heap_snapshot.c  sonde_heap_snapshot()
  *     heap_events.c    every event
@@ -49,6 +50,13 @@ enum {
 
 enum { HEAP_SMALL = 1024 }; /* bytes: sizes whose class is looked up */
 
+/* How closely a thread's calls are counted: heap_pace.c. */
+enum heap_gear {
+    HEAP_EVERY,   /* each, in the row of its zone */
+    HEAP_BETWEEN, /* bytes alone, until the next spell */
+    HEAP_SPELL,   /* each, for HEAP_SPELLS of its kind */
+};
+
 /* What every call needs is in its first line, and that with the row is all it touches of
  * ours: a training program leaves little in the caches and the TLB from one call to the
  * next, and each line and page more was felt there, not in a loop of mallocs. */
@@ -63,10 +71,13 @@ struct heap_cell {
     int64_t until_freed; /* bytes to free likewise */
     const uint64_t *any; /* heap->any */
     int64_t enough;      /* bytes after which the process row is told */
-    int64_t span;        /* what `until` began with */
-    int64_t sample_in;   /* bytes from there to the next sample */
-    uint64_t mean;       /* with which that was drawn */
+    uint32_t gear;       /* enum heap_gear */
+    uint32_t events;     /* since the pace was looked at */
+    int64_t span, span_freed; /* what `until` and `until_freed` began with */
+    int64_t sample_in;        /* bytes from there to the next sample */
+    uint64_t mean;            /* with which that was drawn */
     uint64_t random;
+    uint64_t paced_ms, paced_calls; /* when that was, and the calls so far */
     uint32_t zone;   /* whose row it is */
     uint32_t number; /* of the thread */
     /* Where in the row sizes up to 16, 32 … HEAP_SMALL are counted, from size[0], in
@@ -106,6 +117,8 @@ struct heap {
     uint64_t high; /* most live bytes since sonde_heap_high_() was asked; atomic */
     struct heap_ring ring;
     bool counts_ticks; /* the tick counter is fit for use */
+    uint64_t began_ms; /* when this process did */
+    uint64_t exact_ms; /* for so long every call is counted, however many come */
     uint32_t hurry;    /* doublings of the mean beyond HEAP_MEAN_LAST */
     uint64_t paced_ms; /* when that was looked at */
     struct inside_modules modules;
@@ -200,8 +213,14 @@ struct heap_counter_row *heap_zone_row(struct heap_cell *cell, uint32_t zone,
 void heap_stand(struct heap_cell *cell, uint64_t here);
 /* Live bytes that threads have not told the process row. */
 int64_t heap_untold(const struct tables *tables);
-/* Tells the process row what the thread has kept for itself. */
+/* Tells the process row what the thread has kept for itself, and sets how many bytes may
+ * come and go until the next time. */
 void heap_tell(struct heap_cell *cell);
+void heap_restart(struct heap_cell *cell);
+
+/* ---- Pace ---- */
+/* Now and then, after the process was told: the gear for what comes next. */
+void heap_pace(struct heap_cell *cell);
 
 /* ---- Every event ---- */
 void heap_events_ended(struct heap_cell *cell);
@@ -239,6 +258,7 @@ static inline bool heap_may_be_sampled(const void *p)
 {
     return heap_page_has_samples(heap->any, p) && heap->filter[heap_filter_of(p)];
 }
+uint64_t heap_random(struct heap_cell *cell);
 void heap_draw(struct heap_cell *cell);
 void heap_sample(struct heap_cell *cell, void *p, size_t size);
 /* Forgets a block that may be sampled; before it is really freed. */

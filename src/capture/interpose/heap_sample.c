@@ -17,7 +17,7 @@
 
 /* ---- Choosing --------------------------------------------------------------------- */
 
-static uint64_t next_random(struct heap_cell *c)
+uint64_t heap_random(struct heap_cell *c)
 {
     uint64_t z = (c->random += 0x9E3779B97F4A7C15ULL); /* splitmix64 */
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ULL;
@@ -52,7 +52,7 @@ static void pace(void)
 void heap_draw(struct heap_cell *c)
 {
     const uint64_t mean = mean_now();
-    const double u = ((double)(next_random(c) >> 11) + 0.5) * 0x1p-53;
+    const double u = ((double)(heap_random(c) >> 11) + 0.5) * 0x1p-53;
     c->mean = mean;
     c->sample_in = (int64_t)(-log(u) * (double)mean);
 }

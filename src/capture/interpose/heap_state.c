@@ -217,6 +217,19 @@ static struct heap_process_row *new_process_row(uint64_t inherited)
     return p;
 }
 
+/* SONDE_ALLOC_EXACT_S: seconds, or "inf". */
+static uint64_t exact_ms(void)
+{
+    enum { USUAL_MS = 10000, MOST_S = 1 << 30 };
+    const char *text = secure_getenv("SONDE_ALLOC_EXACT_S");
+    if (!text || !*text)
+        return USUAL_MS;
+    uint64_t seconds = 0;
+    for (; *text >= '0' && *text <= '9' && seconds < MOST_S; text++)
+        seconds = 10 * seconds + (uint64_t)(*text - '0');
+    return *text ? UINT64_MAX : 1000 * seconds;
+}
+
 static bool open_file(void)
 {
     const uint64_t inherited = leave_parent();
@@ -228,6 +241,8 @@ static bool open_file(void)
     }
     heap->events = inside_traces("alloc") ? inside_traces("stacks") ? 2 : 1 : 0;
     heap->counts_ticks = ticks_source() != TICKS_CLOCK_NS;
+    heap->began_ms = inside_now_ms();
+    heap->exact_ms = exact_ms();
     heap_way = heap->events              ? HEAP_IN_DETAIL
                : inside_traces("counts") ? HEAP_COUNTS
                : heap_sizes_in_front     ? HEAP_USUAL
@@ -340,7 +355,7 @@ static struct heap_counter_row *locked_row(uint32_t thread, uint32_t zone)
 
 void heap_stand(struct heap_cell *c, uint64_t here)
 {
-    c->usual = heap_way == HEAP_USUAL ? here : 0;
+    c->usual = heap_way == HEAP_USUAL && c->gear == HEAP_EVERY ? here : 0;
     c->counts = heap_way == HEAP_COUNTS ? here : 0;
 }
 
@@ -417,7 +432,8 @@ static bool fill_cell(struct heap_cell *c, uint32_t number)
         c->random = ticks_now() ^ (uintptr_t)c * 0x9E3779B97F4A7C15ULL;
     if (!c->mean)
         heap_draw(c);
-    c->until = c->span = c->until_freed = 0; /* the first of each sets it */
+    c->gear = HEAP_EVERY;
+    heap_restart(c);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     c->row = row;
     return true;
@@ -484,9 +500,19 @@ static void raise_high(uint64_t to)
         ;
 }
 
+void heap_restart(struct heap_cell *c)
+{
+    c->until = c->span = c->sample_in < c->enough ? c->sample_in : c->enough;
+    c->until_freed = c->span_freed = c->enough;
+}
+
 void heap_tell(struct heap_cell *c)
 {
     struct heap_counter_row *row = c->row;
+    const int64_t allocated = c->span - c->until;
+    c->sample_in -= allocated;
+    if (c->gear != HEAP_EVERY) /* else every call has done its part */
+        row->untold += allocated - (c->span_freed - c->until_freed);
     const int64_t more = row->untold;
     const int64_t live = __atomic_add_fetch(&heap->process->live, more,
                                             __ATOMIC_RELAXED);
@@ -497,6 +523,7 @@ void heap_tell(struct heap_cell *c)
     }
     const int64_t part = live / HEAP_UNTOLD_PART;
     c->enough = part > HEAP_UNTOLD ? part : HEAP_UNTOLD;
+    heap_restart(c);
 }
 
 /* Found by the Python layer: the most live bytes since it last asked, as near as the peak

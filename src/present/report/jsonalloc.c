@@ -194,6 +194,8 @@ static void put_totals(struct json_writer *w, const struct report *r)
     const struct allocations *a = &r->allocations;
     field_uint(w, "count", a->count);
     field_uint(w, "bytes", a->bytes);
+    json_key(w, "exact");
+    json_put_bool(w, !a->in_spells);
     if (a->peak_bytes)
         field_uint(w, "peak_bytes", a->peak_bytes);
     else

@@ -39,8 +39,8 @@ static void put_totals(struct page *page, const struct allocations *a)
     char count[HUMAN_LEN], bytes[HUMAN_LEN], peak[HUMAN_LEN], live[HUMAN_LEN];
     struct flow flow;
     flow_begin(&flow, page, "MEMORY");
-    flow_put(&flow, "%s allocations, %s", human_count(count, a->count),
-             human_bytes(bytes, (double)a->bytes));
+    flow_put(&flow, "%s%s allocations, %s", a->in_spells ? "about " : "",
+             human_count(count, a->count), human_bytes(bytes, (double)a->bytes));
     if (a->peak_bytes)
         flow_put(&flow, "at most %s at once%s",
                  human_bytes(peak, (double)a->peak_bytes),
