@@ -263,14 +263,9 @@ static __attribute__((noinline)) void free_other(void *p)
 static HOT void *counted(void *p, size_t size)
 {
     struct heap_cell *c = heap_cell;
+    const uint64_t here = whereabouts();
     if (UNLIKELY(!p))
         return alloc_other(p, size);
-    if (c->gear == HEAP_BETWEEN) {
-        if (UNLIKELY(heap_has_mapping(p)))
-            return alloc_other(p, size);
-        return pass_alloc(c, p, size, heap_usable_unmapped(p));
-    }
-    const uint64_t here = whereabouts();
     if (LIKELY(here == c->usual)) {
         if (UNLIKELY(heap_has_mapping(p)))
             return alloc_other(p, size);
@@ -279,6 +274,15 @@ static HOT void *counted(void *p, size_t size)
     if (LIKELY(here == c->counts))
         return count_alloc_only(c, c->row, p, size);
     return alloc_other(p, size);
+}
+
+/* Who makes most calls goes straight on (heap_pace.c); the jump is the others'. */
+static ALWAYS_INLINE void *passed_or_counted(void *p, size_t size)
+{
+    struct heap_cell *c = heap_cell;
+    if (LIKELY(c->gear == HEAP_BETWEEN && p && !heap_has_mapping(p)))
+        return pass_alloc(c, p, size, heap_usable_unmapped(p));
+    return counted(p, size);
 }
 
 static inline bool resolved(const void *function)
@@ -295,23 +299,12 @@ RARE void *heap_malloc_first(size_t size)
 
 EXPORTED HOT void *malloc(size_t size)
 {
-    return counted(heap_real.malloc(size), size);
+    return passed_or_counted(heap_real.malloc(size), size);
 }
 
-EXPORTED HOT void free(void *p)
+static HOT void free_counted(void *p)
 {
-    if (!p)
-        return;
     struct heap_cell *c = heap_cell;
-    if (c->gear == HEAP_BETWEEN) {
-        if (UNLIKELY(heap_has_mapping(p)))
-            free_other(p);
-        else if (LIKELY(pass_free(c, p, heap_usable_unmapped(p))))
-            heap_real.free(p);
-        else
-            free_rare_then(p);
-        return;
-    }
     const uint64_t here = whereabouts();
     if (LIKELY(here == c->usual)) {
         if (UNLIKELY(heap_has_mapping(p))) /* early memory says so too */
@@ -325,6 +318,19 @@ EXPORTED HOT void free(void *p)
         heap_real.free(p);
     } else
         free_other(p);
+}
+
+EXPORTED HOT void free(void *p)
+{
+    if (!p)
+        return;
+    struct heap_cell *c = heap_cell;
+    if (UNLIKELY(c->gear != HEAP_BETWEEN || heap_has_mapping(p)))
+        free_counted(p);
+    else if (LIKELY(pass_free(c, p, heap_usable_unmapped(p))))
+        heap_real.free(p);
+    else
+        free_rare_then(p);
 }
 
 EXPORTED void *calloc(size_t count, size_t size)
@@ -406,7 +412,7 @@ EXPORTED HOT int posix_memalign(void **ret, size_t alignment, size_t size)
         return ENOMEM;
     const int rc = heap_real.posix_memalign(ret, alignment, size);
     if (rc == 0)
-        (void)counted(*ret, size);
+        (void)passed_or_counted(*ret, size);
     return rc;
 }
 

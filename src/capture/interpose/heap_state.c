@@ -523,6 +523,8 @@ void heap_tell(struct heap_cell *c)
     }
     const int64_t part = live / HEAP_UNTOLD_PART;
     c->enough = part > HEAP_UNTOLD ? part : HEAP_UNTOLD;
+    if (c->gear != HEAP_EVERY)
+        c->enough *= HEAP_UNTOLD_BUSY;
     heap_restart(c);
 }
 

@@ -73,6 +73,7 @@ void *io_real(const char *name);
 enum {
     IO_FDS = 65536, /* descriptors beyond count as other files */
     IO_SLOTS = 4096,
+    IO_RECENT = 8,
     IO_MAPS = 256,
     IO_TABLES_FILES = 1,
     IO_TABLES_ZONES,
@@ -137,6 +138,12 @@ struct io_state {
     struct io_file_row *other; /* row 0 */
     struct tables tables;
     uint32_t slot[IO_SLOTS]; /* hash table of rows: index + 1 */
+    /* Found lately: sockets and shared memory come and go with every batch. */
+    struct {
+        uint64_t key;
+        struct io_file_row *row;
+        uint32_t index;
+    } recent[IO_RECENT];
     uint32_t map_top; /* no file is mapped in or beyond this place of `map`; atomic */
     struct io_map map[IO_MAPS];
     struct io_zone zone[MAX_SITES];

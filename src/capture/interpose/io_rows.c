@@ -80,14 +80,24 @@ static struct io_file_row *new_row(struct io_state *s, uint64_t key, uint32_t pa
 static struct io_file_row *find(uint64_t key, uint32_t *ret_index)
 {
     struct io_state *s = io;
+    struct io_file_row *row = NULL;
+    const uint32_t at = (uint32_t)(key >> 1) % IO_RECENT;
     io_lock(s);
-    const uint32_t *slot = find_slot(s, key);
-    const uint32_t found = slot ? *slot : 0;
+    if (s->recent[at].key == key) {
+        *ret_index = s->recent[at].index;
+        row = s->recent[at].row;
+    } else {
+        const uint32_t *slot = find_slot(s, key);
+        if (slot && *slot) {
+            *ret_index = *slot - 1;
+            row = row_at(s, *slot - 1);
+            s->recent[at].key = key;
+            s->recent[at].row = row;
+            s->recent[at].index = *ret_index;
+        }
+    }
     io_unlock(s);
-    if (!found)
-        return NULL;
-    *ret_index = found - 1;
-    return row_at(s, found - 1);
+    return row;
 }
 
 /* The row of a key, made when there is none. `text` is kept for new rows unless `path`
