@@ -311,6 +311,13 @@ static int cure_threads(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
+static int cure_lock(const struct plan_case *c, struct plan *p)
+{
+    p->apart = c->finding->place;
+    (void)snprintf(p->asked, sizeof p->asked, "the other thread in a process");
+    return 0;
+}
+
 static int cure_precision(const struct plan_case *c, struct plan *p)
 {
     (void)c;
@@ -359,6 +366,7 @@ static const struct {
     { "evaluation_heavy", cure_evaluation },
     { "oversubscribed", cure_threads },
     { "batch_too_small", cure_batch },
+    { "gil_contention", cure_lock },
     { "precision_unused", cure_precision },
     { "padding_waste", cure_padding },
 };
@@ -539,6 +547,12 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
     }
     if (p->threads > 0)
         put_number(&w, "threads", p->threads);
+    if (p->apart) {
+        json_key(&w, "apart");
+        json_object_begin(&w);
+        put_text(&w, "place", p->apart);
+        json_object_end(&w);
+    }
     if (p->single)
         put_number(&w, "precision", 1);
     if (p->alike)

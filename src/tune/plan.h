@@ -45,6 +45,8 @@ struct plan {
     size_t rare_count;
     const char *memo_place; /* a function whose results are kept; "" none */
     double memo_left, memo_least_us;
+    const char *apart;  /* where the thread is that becomes a process; "" not known;
+                           NULL: none does */
     bool single;        /* doubles become floats */
     bool alike;         /* batches of samples of about one length */
     bool by_loop;       /* measured from the first step to the last */

@@ -43,7 +43,7 @@ def start() -> None:
     from . import steps
 
     course = steps.Course(_read(path))
-    for name in ("threads", "collector", "writes"):
+    for name in ("threads", "collector", "writes", "apart"):
         _install(name, "install", course)
 
 
