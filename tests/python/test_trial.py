@@ -679,3 +679,159 @@ def test_where_doubles_are_left_nothing_is_measured(doubles, text, why):
     settled, said = doubles(text)[-1]
     assert not settled
     assert why in said
+
+
+# ---- a thread in a process of its own ----
+
+BESIDE = """
+import json, os, sys, threading, time
+sys.path.insert(0, {package!r})
+from sonde._trial import apart, steps
+
+class Course:
+    past_start, pid = True, os.getpid()
+    step = from_step = 0
+    last = 1 << 62
+
+    def __init__(self):
+        self.spec = dict(apart=dict(place={place!r}))
+        self.looks, self.parts, self.at_end = [], [], []
+
+    def part(self, name):
+        self.parts.append(steps.Part(name))
+        return self.parts[-1]
+
+    def end(self, how):
+        tell(ended=how)
+        for one in self.at_end:
+            one()
+        os._exit(0)
+
+    def step_on(self):
+        self.step += 1
+        for look in self.looks:
+            look()
+        return self.parts[0].settled
+
+def tell(**more):
+    part = course.parts[0]
+    row = dict(settled=part.settled, why=part.why, **part.told, **more)
+    os.write(1, (json.dumps(row) + chr(10)).encode())
+
+apart._ASLEEP_S, apart._OVER_S, apart._POLL_S = 0.5, 0.3, 0.02
+course = Course()
+apart.install(course)
+
+def settle(most_s=20):
+    end = time.monotonic() + most_s
+    while not course.step_on() and not course.parts[0].why and time.monotonic() < end:
+        time.sleep(0.005)
+
+{text}
+"""
+
+SPIN = """
+count = [0]
+def spin():
+    while True:
+        count[0] += 1
+def rest():
+    time.sleep(1000)
+thread = threading.Thread(target=spin, daemon=True)
+threading.Thread(target=rest, daemon=True).start()
+thread.start()
+"""
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A program with a thread beside its loop: what it told."""
+
+    def go(text, place=""):
+        file = tmp_path / "program.py"
+        file.write_text(BESIDE.format(package=str(conftest.PACKAGE), text=text, place=place))
+        return [json.loads(line) for line in conftest.python(file).stdout.splitlines()]
+
+    return go
+
+
+@pytest.mark.parametrize("place", ["", "program.py:{line} in spin"])
+def test_a_thread_goes_on_in_a_process_and_leaves_this_one(beside, place):
+    line = (BESIDE + SPIN).splitlines().index("        count[0] += 1") - 1
+    (told,) = beside(
+        SPIN + "settle()\n"
+        "before = count[0]; child = course.looks[0].__self__.children[0]\n"
+        "def used(): return sum(map(int, open(f'/proc/{child}/stat').read().split()[13:15]))\n"
+        "began = used()\n"
+        "for _ in range(10): course.step_on(); time.sleep(0.1)\n"
+        "tell(more=count[0] - before, alive=thread.is_alive(), used=used() - began)\n"
+        "for one in course.at_end: one()\n"
+        "assert not os.path.exists(f'/proc/{child}')\n",
+        place.format(line=line),
+    )
+    assert told["settled"] and not told["why"]
+    assert told["function"] == "the thread of spin(), now a process"
+    assert told["more"] == 0 and told["alive"]
+    assert told["used"] > 5  # ticks: others may have the cores
+
+
+def test_no_thread_at_the_place_is_said(beside):
+    (told,) = beside(SPIN + "settle()\ntell()\n", "program.py:3 in nobody")
+    assert not told["settled"]
+    assert told["why"] == "no other thread is at program.py:3 in nobody"
+
+
+def test_a_loop_that_waits_for_the_thread_is_noticed(beside):
+    (told,) = beside(
+        "import queue\n"
+        "made = queue.Queue(2)\n"
+        "def produce():\n"
+        "    while True:\n"
+        "        made.put(sum(i * i for i in range(200000)))\n"
+        "threading.Thread(target=produce, daemon=True).start()\n"
+        "while True:\n"
+        "    made.get()\n"
+        "    course.step_on()\n"
+    )
+    assert told["ended"] == "failed" and not told["settled"]
+    assert told["why"].startswith("the loop waits for the thread of produce()")
+
+
+def test_a_thread_that_was_stopped_with_a_lock_is_stopped_elsewhere(beside):
+    rows = beside(
+        "lock, free = threading.Lock(), threading.Event()\n"
+        "def busy(s):\n"
+        "    end = time.monotonic() + s\n"
+        "    while time.monotonic() < end: pass\n"
+        "def work():\n"
+        "    with lock:\n"
+        "        while not free.is_set(): busy(0.001)\n"
+        "    while True: busy(0.01)\n"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "while not course.looks[0].__self__.parked:\n"  # in the lock, for sure
+        "    course.step_on(); time.sleep(0.005)\n"
+        "free.set()\n"
+        "with lock: pass\n"
+        "settle(); tell(tries=course.looks[0].__self__.tries)\n"
+        "with lock: pass\n"
+        "for one in course.at_end: one()\n"
+    )
+    assert rows[-1]["settled"] and not rows[-1]["why"]
+    assert rows[-1]["tries"] == 1
+
+
+def test_a_program_that_joins_the_thread_at_its_end_has_ended(beside):
+    (told,) = beside(SPIN + "settle()\ncourse.last = course.step\nthread.join()\n")
+    assert told["ended"] == "program" and told["settled"]
+
+
+def test_threads_that_come_later_stop_too(beside):
+    (told,) = beside(
+        SPIN + "settle()\n"
+        "before = count[0]\n"
+        "threading.Thread(target=spin, daemon=True).start(); time.sleep(0.3)\n"
+        "children = len(course.looks[0].__self__.children)\n"
+        "tell(more=count[0] - before, children=children)\n"
+        "for one in course.at_end: one()\n"
+    )
+    assert told["more"] == 0 and told["children"] == 1

@@ -144,6 +144,30 @@ def test_batches_are_made_of_samples_of_one_length(made):
     assert trial["step_ms"] < 0.6 * sick.mean_ms()
 
 
+def test_the_thread_that_has_the_lock_becomes_a_process(made):
+    sick = made("lock")
+    done = sick.ask("--json", "--measure")
+    report = json.loads(done.stdout)
+    assert report["bottlenecks"][0]["id"] == "gil_contention", report["bottlenecks"]
+    trial = report["bottlenecks"][0]["trial"]
+    assert trial, done.stderr
+    truth = made("lock", "--cured").mean_ms()
+    assert close(trial["step_ms"], truth), (trial, truth, sick.mean_ms())
+    assert "watch()" in trial["note"]
+    assert not sick.left()
+    assert not processes_of(sick.scratch)
+
+
+def test_a_thread_that_the_loop_waits_for_is_not_left_out(made):
+    sick = made("lock", "--save", "waits")
+    done = sick.ask("--json", "--measure")
+    report = json.loads(done.stdout)
+    assert report["bottlenecks"][0]["id"] == "gil_contention", report["bottlenecks"]
+    assert "the loop waits for the thread of watch()" in done.stderr
+    assert not report["trials"]
+    assert not processes_of(sick.scratch)
+
+
 def on_a_terminal(sick, *words):
     """What is shown there while it runs, and what comes of it."""
     ours, theirs = pty.openpty()

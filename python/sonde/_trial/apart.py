@@ -5,9 +5,11 @@ stacks of all others stand still. Where the place that was told of is among thei
 (without one: where a thread computes in every step) their outermost function is what is
 meant, and every thread of it.
 
-Such a thread forks at a line of the program's own; its child goes on with the work in the
-same state, and the thread itself waits for the trial's end, so that nothing of the program
-sees it return, fail or let go of what it has. Where no steps come any more and the main
+Such a thread stops at a line of the program's own and forks there when the next step
+begins: not while the main thread is inside of a library, some of which wait for their
+threads in a fork. The child goes on with the work in the same state, and the thread itself
+waits for the trial's end, so that nothing of the program sees it return, fail or let go of
+what it has. Where no steps come any more and the main
 thread does not compute, it may have been stopped while it held a lock: it goes on, and is
 stopped elsewhere. Where that does not help the loop waits for this thread, and the trial
 says so and measures nothing.
@@ -37,6 +39,7 @@ _OVER_S = 1.0  # … when the program has no more steps
 _LONG_S = 10.0  # without a step whatever it does, or …
 _LONG = 20  # … so many of the longest step
 _POLL_S = 0.2
+_SOON_S = 0.001
 _PR_SET_PDEATHSIG = 1
 _WAITS = "the loop waits for the thread of {}(): it cannot be left out"
 
@@ -123,6 +126,8 @@ class _Apart:
         self.looked = self.tries = self.parked = 0
         self.root: Optional[CodeType] = None
         self.stopping = False  # whoever of them comes by is to stop
+        self.forking = False  # the main thread stands still
+        self.waiting = 0  # for that
         self.leave = False  # whoever has stopped is to go on
         self.again_at = 0  # the step from which they may be stopped again
         self.children: list[int] = []
@@ -192,6 +197,11 @@ class _Apart:
     def settle(self) -> None:
         """All have stopped; some may sleep for long, and stop when they come by."""
         self.looked += 1
+        end = time.monotonic() + _ASLEEP_S
+        self.forking = True
+        while self.waiting and time.monotonic() < end:
+            time.sleep(_SOON_S)
+        self.forking = False
         running = sum(root_of(f) is self.root for f in self.others())
         if self.parked >= running or self.looked >= _MOST_LOOKS:
             self.watch_all(False)
@@ -237,18 +247,24 @@ class _Apart:
         while frame is not None:
             frame.f_trace = None
             frame = frame.f_back
-        # Who comes when all have stopped is one of many short ones: no process for each.
-        if not self.part.settled and self.fork() == 0:
-            return
         self.parked += 1
-        self.wait()
+        # Who comes when all have stopped is one of many short ones: no process for each.
+        forks = not self.part.settled
+        self.waiting += forks
+        if self.wait(forks) and self.fork() == 0:
+            return
+        self.waiting -= forks
+        self.wait(False)
         self.parked -= 1
         self.end_children()
 
-    def wait(self) -> None:
+    def wait(self, to_fork: bool) -> bool:
+        """Until it is to go on, or (true) to fork."""
         step, since, cpu = self.course.step, time.monotonic(), _cpu_s(self.main)
         while not self.leave:
-            time.sleep(_POLL_S)
+            if to_fork and self.forking:
+                return True
+            time.sleep(_SOON_S if to_fork else _POLL_S)
             now = time.monotonic()
             if step != self.course.step:
                 step, since, cpu = self.course.step, now, _cpu_s(self.main)
@@ -259,6 +275,7 @@ class _Apart:
                 limit = _OVER_S
             if now - since > limit:
                 self.stalled()
+        return False
 
     def stalled(self) -> None:
         course = self.course

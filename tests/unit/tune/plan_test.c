@@ -198,6 +198,28 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_near(cure_of(&s, "batch_too_small", "").batch, 16, 0);
 }
 
+static void a_thread_with_the_lock_becomes_a_process(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    const struct plan p = cure_of(&s, "gil_contention", "watch.py:9 in scan");
+    json_t *root = written(&p);
+    const json_t *place = json_object_get(json_object_get(root, "apart"), "place");
+    assert_string_equal(json_string_value(place), "watch.py:9 in scan");
+    json_decref(root);
+    /* Where no line was seen, the layer looks for a thread that computes. */
+    const struct plan q = cure_of(&s, "gil_contention", "");
+    root = written(&q);
+    place = json_object_get(json_object_get(root, "apart"), "place");
+    assert_string_equal(json_string_value(place), "");
+    json_decref(root);
+    const struct plan other = cure_of(&s, "gc_pauses", "");
+    root = written(&other);
+    assert_null(json_object_get(root, "apart"));
+    json_decref(root);
+}
+
 static void padding_without_a_loader_is_refused(void **state)
 {
     (void)state;
@@ -243,6 +265,7 @@ int main(void)
         cmocka_unit_test(
             rarer_work_is_measured_by_the_loop_where_it_lies_between_steps),
         cmocka_unit_test(a_finding_is_cured_as_its_advice_says),
+        cmocka_unit_test(a_thread_with_the_lock_becomes_a_process),
         cmocka_unit_test(padding_without_a_loader_is_refused),
         cmocka_unit_test(what_nothing_can_stand_for_is_refused_with_the_reason),
     };
