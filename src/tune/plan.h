@@ -31,6 +31,7 @@ struct plan {
     int workers, prefetch;  /* −1: as they are */
     bool persistent;
     double batch; /* times as large; 0: as it is */
+    double rows;  /* of a batch that the loop makes without a loader; 0: the loader's */
     /* Of a sample (a batch's collating): the part of its time that is left, and the least
      * that is; NaN: as it is. */
     double sample_left, sample_least_us;

@@ -835,3 +835,143 @@ def test_threads_that_come_later_stop_too(beside):
         "for one in course.at_end: one()\n"
     )
     assert told["more"] == 0 and told["children"] == 1
+
+
+# ---- larger batches, by hand ----
+
+LARGER = """
+import json, os, sys
+sys.path.insert(0, {package!r})
+import torch
+from sonde._trial import rows, steps
+
+class Course:
+    step = 0
+
+    def __init__(self):
+        self.spec = dict(rows=dict([("from", 4), ("times", 8)]))
+        self.looks, self.parts = [], []
+
+    @property
+    def past_start(self):
+        return self.step >= 3
+
+    def part(self, name):
+        self.parts.append(steps.Part(name))
+        return self.parts[-1]
+
+course = Course()
+rows.torch_came(course, torch)
+x, y = torch.arange(960.0).reshape(320, 3), torch.arange(320.0)
+net = torch.nn.Linear(3, 1)
+
+def step(a, b):
+    course.step += 1
+    for look in course.looks:
+        look()
+    loss = (net(a)[:, 0] - b).square().mean()
+    loss.backward()
+    part = course.parts[0]
+    print(json.dumps([list(a.shape), list(b.shape), part.settled, part.why]))
+
+{text}
+"""
+
+
+@pytest.fixture
+def larger(tmp_path):
+    """A loop that makes its batches by hand: of each step the shapes, and how it goes."""
+    if not has_torch():
+        pytest.skip("no torch here")
+
+    def go(text):
+        file = tmp_path / "program.py"
+        file.write_text(LARGER.format(package=str(conftest.PACKAGE), text=text))
+        done = conftest.python(file, check=False)
+        return [json.loads(line) for line in done.stdout.splitlines()], done
+
+    return go
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        "((x[i:i + 4], y[i:i + 4]) for i in range(0, 120, 4))",
+        "((x[i:i + 4, :], y[i:i + 4]) for i in range(0, 120, 4))",
+        "zip(x.split(4), y.split(4))",
+        "zip(torch.split(x, 4), torch.split(y, 4))",
+        "zip(x.chunk(80), torch.chunk(y, 80))",
+        "((x[r], y[r]) for r in torch.randperm(320).split(4))",
+        "((x[r], y[r]) for r in (torch.randint(320, (4,)) for _ in range(20)))",
+        "((x[p[i:i + 4]], y[p[i:i + 4]]) for p in [torch.randperm(320)] for i in range(0, 80, 4))",
+        "((x[[i, i, 1, 2]], y[[i, i, 1, 2]]) for i in range(20))",
+        "((x.narrow(0, i, 4), y.narrow(0, i, 4)) for i in range(20))",
+        "((x.index_select(0, r), y.index_select(0, r)) for r in torch.randperm(320).split(4))",
+        "(data[i:i + 4] for data in [torch.utils.data.TensorDataset(x, y)] for i in range(20))",
+    ],
+)
+def test_rows_that_the_loop_asks_for_are_k_times_as_many(larger, batches):
+    rows, done = larger(f"for a, b in {batches}: step(a, b)")
+    assert done.returncode == 0, done.stderr
+    assert rows[-1] == [[32, 3], [32], True, ""]
+    assert all(a[0] == b[0] for a, b, _, _ in rows)
+
+
+def test_rows_and_targets_stay_together(larger):
+    rows, done = larger(
+        "for i in range(0, 320, 4):\n"
+        "    a, b = x[i:i + 4], y[i:i + 4]\n"
+        "    assert torch.equal(a[:, 0], 3 * b)\n"
+        "    assert i < 12 or len(set(b.tolist())) == 32\n"  # at the end, too
+        "    step(a, b)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows[-1][:3] == [[32, 3], [32], True]
+
+
+def test_what_a_module_asks_for_is_its_own(larger):
+    rows, done = larger(
+        "class Net(torch.nn.Module):\n"
+        "    def forward(self, a):\n"
+        "        assert len(a[0:4]) == 4 and len(a[torch.tensor([0, 1, 2, 3])]) == 4\n"
+        "        return a[:, :1]\n"
+        "lin, net = net, torch.nn.Sequential(net, Net())\n"
+        "for i in range(0, 80, 4): step(x[i:i + 4], y[i:i + 4])\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows[-1][2]
+
+
+@pytest.mark.parametrize(
+    "batches, why",
+    [
+        ("((torch.ones(4, 3), torch.ones(4)) for _ in range(20))", "not rows of a tensor"),
+        ("((x[0:4][:4], torch.ones(4)) for _ in range(20))", "size of tensor"),
+        ("((x[:6] * y[0:4].sum(), y[:6]) for _ in range(20))", "the model sees 6 rows"),
+    ],
+)
+def test_where_the_model_does_not_see_them_nothing_is_measured(larger, batches, why):
+    rows, done = larger(f"for a, b in {batches}: step(a, b)")
+    assert not rows[-1][2]
+    assert why in rows[-1][3] or why in done.stderr
+
+
+WIDTHS = """
+class Sum(torch.nn.Module):
+    def forward(self, a): return (a * weight).sum(1, keepdim=True)
+net, weight = Sum(), torch.ones(1, requires_grad=True)
+z = torch.ones(320, 40)
+for i in range(0, 80, 4):
+    step({}, y[i:i + 4])
+"""
+
+
+def test_a_batch_that_changed_in_another_way_is_not_measured(larger):
+    rows, _ = larger(WIDTHS.format("z.t()[0:4].t()[i:i + 4]"))  # four columns, too
+    assert not rows[-1][2]
+    assert "a batch of (4, 4) became one of (32, 32)" in rows[-1][3]
+
+
+def test_batches_of_any_width_are_larger_by_their_rows_alone(larger):
+    rows, _ = larger(WIDTHS.format("z[i:i + 4, :5 + i % 7]"))
+    assert rows[-1][2] and not rows[-1][3]

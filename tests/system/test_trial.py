@@ -168,6 +168,21 @@ def test_a_thread_that_the_loop_waits_for_is_not_left_out(made):
     assert not processes_of(sick.scratch)
 
 
+def test_batches_that_the_loop_makes_are_larger(made):
+    sick = made("rows", "--steps", "400")
+    trial = sick.measured("batch=8")
+    truth = made("rows", "--cured", "--steps", "50").loop_s()
+    assert close(trial["loop_s"], truth), (trial, truth, sick.loop_s())
+    assert trial["loop_s"] < 0.4 * sick.loop_s()
+
+
+def test_batches_that_are_made_of_arrays_are_not_enlarged(made):
+    sick = made("rows", "--save", "arrays")
+    done = sick.ask("--json", "--measure", "--what-if", "batch=8")
+    assert "its batches are not rows of a tensor" in done.stderr
+    assert not json.loads(done.stdout)["trials"]
+
+
 def on_a_terminal(sick, *words):
     """What is shown there while it runs, and what comes of it."""
     ours, theirs = pty.openpty()
