@@ -849,7 +849,7 @@ class Course:
     step = 0
 
     def __init__(self):
-        self.spec = dict(rows=dict([("from", 4), ("times", 8)]))
+        self.spec = dict(rows=dict([("from", {told}), ("times", 8)]))
         self.looks, self.parts = [], []
 
     @property
@@ -884,9 +884,11 @@ def larger(tmp_path):
     if not has_torch():
         pytest.skip("no torch here")
 
-    def go(text):
+    def go(text, told=4):
         file = tmp_path / "program.py"
-        file.write_text(LARGER.format(package=str(conftest.PACKAGE), text=text))
+        file.write_text(
+            LARGER.format(package=str(conftest.PACKAGE), text=text, told=told)
+        )
         done = conftest.python(file, check=False)
         return [json.loads(line) for line in done.stdout.splitlines()], done
 
@@ -915,6 +917,30 @@ def test_rows_that_the_loop_asks_for_are_k_times_as_many(larger, batches):
     assert done.returncode == 0, done.stderr
     assert rows[-1] == [[32, 3], [32], True, ""]
     assert all(a[0] == b[0] for a, b, _, _ in rows)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        "zip(x.split(4), y.split(4))",
+        "((x[r], y[r]) for r in torch.randperm(320).chunk(80))",
+        "((x[i:i + 4], y[i:i + 4]) for i in range(0, 120, 4))",
+    ],
+)
+def test_a_batch_may_have_fewer_rows_than_was_told(larger, batches):
+    rows, done = larger(f"for a, b in {batches}: step(a, b)", told=6)
+    assert done.returncode == 0, done.stderr
+    assert rows[0][0] == [4, 3]
+    assert rows[-1] == [[32, 3], [32], True, ""]
+
+
+def test_pieces_that_are_taken_out_before_the_first_step_are_longer(larger):
+    rows, done = larger(
+        "both = list(zip(x.split(4), y.split(4)))\n"
+        "for a, b in both: step(a, b)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows[-1] == [[32, 3], [32], True, ""]
 
 
 def test_rows_and_targets_stay_together(larger):
@@ -947,7 +973,10 @@ def test_what_a_module_asks_for_is_its_own(larger):
     [
         ("((torch.ones(4, 3), torch.ones(4)) for _ in range(20))", "not rows of a tensor"),
         ("((x[0:4][:4], torch.ones(4)) for _ in range(20))", "size of tensor"),
-        ("((x[:6] * y[0:4].sum(), y[:6]) for _ in range(20))", "the model sees 6 rows"),
+        (
+            "((a, torch.ones(len(a))) for _ in range(20) for a in [torch.cat([x[0:4], x[0:2]])])",
+            "the model sees 34 rows instead of 32",
+        ),
     ],
 )
 def test_where_the_model_does_not_see_them_nothing_is_measured(larger, batches, why):

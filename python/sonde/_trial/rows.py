@@ -1,8 +1,11 @@
 """rows: batches that the loop takes out of tensors itself are K times as large.
 
-Where the program asks a tensor for as many rows as a batch has, it gets K times as many:
-`split(b)` and `chunk()` give K times as long pieces from the start, `x[i:i + b]`,
-`narrow()` and rows by an index of b numbers do so from the first steps on. An index that
+Where the program asks a tensor for as many rows as a batch has (`x[i:i + b]`, an index of
+b numbers, `narrow()`, pieces of `split()` and `chunk()`) it gets K times as many. How many
+those are shows in the first steps: what was asked for and what the first module of a step
+got agree. What the plan says may be more than that, where the model has rows of its own;
+pieces of just that length are longer from the start, since all of them may be taken out at
+once, before the first step. An index that
 is K times as long already (`rows = order[i:i + b]; x[rows]; y[rows]`) is left alone. What
 the model sees is looked at: where it is not K times the rows, and otherwise as before, the
 trial says so and measures nothing. Batches that are made outside of torch stay as they are,
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from types import CodeType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from .. import _layer
 from . import intercept
@@ -38,6 +41,9 @@ class _Rows:
         self.numpy = sys.modules.get("numpy")
         self.users: dict[CodeType, bool] = {}
         self.longer: list[tuple[Any, Any]] = []  # an index, and what it became
+        self.asked: set[int] = set()  # so many rows, by the program, before it gets more
+        self.got: list[int] = []  # so many rows of that, by the first modules of steps
+        self.learned = False
         self.grown = 0  # how often somebody got more rows
         self.step = 0  # whose first module was seen
         self.shapes: set[tuple[int, ...]] = set()  # of batches as the program has them
@@ -66,7 +72,6 @@ class _Rows:
             if ours:
                 instead = change(this, *args, **kwargs)
                 if instead is not None:
-                    self.grown += 1
                     return instead()
             return real(this, *args, **kwargs)
 
@@ -78,8 +83,6 @@ class _Rows:
     # ---- what is asked for ----
 
     def item(self, this: Any, key: Any) -> Any:
-        if not self.course.past_start:
-            return None
         kind, rest = type(key), ()
         if kind is tuple and key:
             key, rest = key[0], key[1:]
@@ -100,15 +103,17 @@ class _Rows:
         start = 0 if key.start is None else key.start
         if key.step not in (None, 1) or type(key.stop) is not int or type(start) is not int:
             return None
-        if start < 0 or key.stop - start != self.rows or not self.has_more(this):
+        if start < 0 or not self.wants(this, key.stop - start):
             return None
+        self.grown += 1
         first = max(min(start, this.shape[0] - self.many), 0)
         return slice(first, first + self.many)
 
     def longer_index(self, this: Any, key: Any) -> Any:
         """The same numbers K times, so that all are rows of whatever they are rows of."""
-        if not self.has_more(this) or not self.is_index(key):
+        if not self.wants(this, self.length_of(key)):
             return None
+        self.grown += 1
         for known, longer in self.longer:
             if known is key:
                 return longer
@@ -122,42 +127,54 @@ class _Rows:
         self.longer = [(key, longer), *self.longer[: _INDICES - 1]]
         return longer
 
-    def is_index(self, key: Any) -> bool:
+    def length_of(self, key: Any) -> int:
+        """Of an index; 0 where it is none."""
         if type(key) is list:
-            return len(key) == self.rows and all(type(k) is int for k in key)
-        if tuple(key.shape) != (self.rows,):
-            return False
+            return len(key) if all(type(k) is int for k in key) else 0
+        if len(key.shape) != 1:
+            return 0
         if type(key) is self.torch.Tensor:
-            return key.dtype in (self.torch.int64, self.torch.int32)
-        return key.dtype.kind in "iu"
+            whole = key.dtype in (self.torch.int64, self.torch.int32)
+        else:
+            whole = key.dtype.kind in "iu"
+        return int(key.shape[0]) if whole else 0
 
-    def has_more(self, this: Any) -> bool:
-        return this.dim() > 0 and this.shape[0] > self.rows
+    def wants(self, this: Any, count: int) -> bool:
+        """Whether so many rows of it are a batch, and it has more."""
+        if count < 1 or this.dim() == 0 or this.shape[0] <= count:
+            return False
+        if not self.learned:
+            self.asked.add(count)
+        return self.learned and count == self.rows
 
     def narrow(self, this: Any, dim: Any, start: Any, length: Any) -> Any:
-        if dim != 0 or length != self.rows or type(start) is not int:
+        if dim != 0 or type(length) is not int or type(start) is not int:
             return None
-        larger = self.item(this, slice(start, start + length))
-        return larger
+        return self.item(this, slice(start, start + length))
 
     def select(self, this: Any, dim: Any, index: Any) -> Any:
-        if dim != 0 or not self.course.past_start or type(index) is not self.torch.Tensor:
+        if dim != 0 or type(index) is not self.torch.Tensor:
             return None
         longer = self.longer_index(this, index)
         return None if longer is None else lambda: self.real_index_select(this, 0, longer)
 
     def split(self, this: Any, size: Any = None, dim: int = 0, **more: Any) -> Any:
         size = more.get("split_size", more.get("split_size_or_sections", size))
-        if type(size) is not int or size != self.rows or dim != 0 or not self.has_more(this):
-            return None
-        return lambda: self.real_split(this, self.many)
+        return self.pieces(this, size) if type(size) is int and dim == 0 else None
 
     def chunk(self, this: Any, chunks: Any, dim: int = 0) -> Any:
-        if type(chunks) is not int or chunks < 1 or dim != 0 or not self.has_more(this):
+        if type(chunks) is not int or chunks < 1 or dim != 0 or this.dim() == 0:
             return None
-        if -(-this.shape[0] // chunks) != self.rows:
+        return self.pieces(this, -(-this.shape[0] // chunks))
+
+    def pieces(self, this: Any, size: int) -> Any:
+        if self.wants(this, size) or (not self.learned and size == self.rows):
+            if this.shape[0] > size:
+                self.grown += 1
+                return lambda: self.real_split(this, self.many)
+        if self.learned or not 0 < size < this.shape[0]:
             return None
-        return lambda: self.real_split(this, self.many)
+        return lambda: _Pieces.of(self, this, self.real_split(this, size))
 
     # ---- what the model sees ----
 
@@ -173,6 +190,8 @@ class _Rows:
             return
         self.step = self.course.step
         shape = tuple(tensors[0].shape)
+        if not self.learned:
+            self.learn(shape)
         at = next((n for n in (0, 1) if shape[n : n + 1] == (self.many,)), None)
         self.seen = shape[0]
         if at is None:
@@ -184,7 +203,22 @@ class _Rows:
             self.part.why = f"a batch of {self.shapes.pop()} became one of {shape}"
         self.good += 1
 
+    def learn(self, shape: tuple[int, ...]) -> None:
+        if self.many in shape[:2] and self.rows in self.asked:  # from the start
+            self.got.append(self.rows)
+        else:
+            self.got += [n for n in shape[:2] if n in self.asked][:1]
+
+    def settle_rows(self) -> None:
+        """What most batches had; else what was told."""
+        self.learned = True
+        self.rows = max(self.got, key=self.got.count, default=self.rows)
+        self.many = self.rows * self.times
+        self.asked.clear()
+
     def look(self) -> None:
+        if not self.learned and self.course.past_start:
+            self.settle_rows()
         if self.part.settled or self.part.why:
             return
         if self.good >= _WATCHED and self.grown:
@@ -197,6 +231,27 @@ class _Rows:
         if not self.grown:
             return "its batches are not rows of a tensor that the loop asks for"
         return f"the model sees {self.seen} rows instead of {self.many}"
+
+
+class _Pieces(tuple):  # type: ignore[type-arg]
+    """Of a tensor, one after the other; longer once it is known what a batch is."""
+
+    rows: _Rows
+    whole: Any
+
+    @classmethod
+    def of(cls, rows: _Rows, whole: Any, pieces: Any) -> _Pieces:
+        made = cls(pieces)
+        made.rows, made.whole = rows, whole
+        return made
+
+    def __iter__(self) -> Iterator[Any]:
+        start = 0
+        for piece in super().__iter__():
+            size = piece.shape[0]
+            longer = self.rows.longer_slice(self.whole, slice(start, start + size))
+            start += size
+            yield piece if longer is None else self.rows.real_getitem(self.whole, longer)
 
 
 def may_ask(code: CodeType) -> bool:
