@@ -370,6 +370,16 @@ def test_steps_are_measured_when_all_is_in_effect_and_warm(tmp_path, recorder):
     assert outcome["steps"] - outcome["from_step"] == 22  # one open, one to end on
 
 
+def test_a_step_that_was_none_does_not_count(tmp_path, recorder):
+    course = course_in(tmp_path, steps=20, warmup=5)
+    for _ in range(5):
+        course.begins(1)
+    course.begins(-1)  # the loader was at its end
+    assert course.step == 4
+    course.begins(1)
+    assert course.step == 5
+
+
 def test_short_steps_are_measured_for_a_while(tmp_path, recorder, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(steps.time, "monotonic", lambda: clock[0])

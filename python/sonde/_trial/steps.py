@@ -87,11 +87,13 @@ class Course:
         atexit.register(self._at_exit)
         return True
 
-    def begins(self) -> None:
-        """A step is about to begin."""
+    def begins(self, by: int = 1) -> None:
+        """A step is about to begin; −1: the last one was none, its loader was at an end."""
         if os.getpid() != self.pid or not (self.ours or self._claims()):
             return
-        self.step += 1
+        self.step += by
+        if by < 0:
+            return
         if self.from_step:
             if self._is_enough():
                 self.end("steps")
