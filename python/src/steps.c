@@ -66,7 +66,7 @@ static unsigned long main_thread;
 static PyObject *backward;        /* the Watched around torch's engine: it counts */
 static PyObject *epoch_told;      /* function(number, start, end, steps, samples) */
 static PyObject *which_optimizer; /* function() -> id of the one whose step runs */
-static PyObject *step_told; /* function(by): a trial counts */
+static PyObject *step_told;       /* function(by): a trial counts */
 
 /* Grows with everything that is trained. */
 static uint64_t work(void)

@@ -77,9 +77,9 @@ static double gone_with_epochs(const struct step_account *sick,
 {
     if (!p->persistent)
         return 0;
-    return t->epochs ? sick->epoch_ns -
-                           (double)sick->epochs * t->epoch_ns / (double)t->epochs
-                     : NAN;
+    return t->epochs
+               ? sick->epoch_ns - (double)sick->epochs * t->epoch_ns / (double)t->epochs
+               : NAN;
 }
 
 /* What was no steady step stays as it was, but for what is rarer. */

@@ -490,7 +490,8 @@ static enum trial_end judge(const struct report *r, const struct plan *plan,
         trial_judge(&r->account, &trial->account, plan, &outcome.counts,
                     &result->entry);
         if (plan->persistent && isnan(result->entry.loop_ns)) {
-            buf_puts(&result->why, "no epoch ended in its steps: more of them (--steps)");
+            buf_puts(&result->why,
+                     "no epoch ended in its steps: more of them (--steps)");
         } else {
             note_of(&outcome, &result->entry);
             list_written(trial, p, &result->wrote);
