@@ -785,6 +785,19 @@ def test_a_thread_goes_on_in_a_process_and_leaves_this_one(beside, place):
     assert told["used"] > 5  # ticks: others may have the cores
 
 
+def test_it_forks_while_the_main_thread_is_inside_of_no_library(beside):
+    (told,) = beside(
+        "names = []\n"
+        "def forks():\n"
+        "    frame = sys._current_frames()[threading.main_thread().ident]\n"
+        "    while frame: names.append(frame.f_code.co_name); frame = frame.f_back\n"
+        "os.register_at_fork(before=forks)\n" + SPIN + "settle()\ntell(names=names)\n"
+        "for one in course.at_end: one()\n"
+    )
+    assert told["settled"]
+    assert "look" in told["names"]
+
+
 def test_no_thread_at_the_place_is_said(beside):
     (told,) = beside(SPIN + "settle()\ntell()\n", "program.py:3 in nobody")
     assert not told["settled"]
@@ -911,7 +924,7 @@ def larger(tmp_path):
         "((x[i:i + 4], y[i:i + 4]) for i in range(0, 120, 4))",
         "((x[i:i + 4, :], y[i:i + 4]) for i in range(0, 120, 4))",
         "zip(x.split(4), y.split(4))",
-        "zip(torch.split(x, 4), torch.split(y, 4))",
+        "zip(torch.split(x, 4), torch.split(y, split_size_or_sections=4, dim=0))",
         "zip(x.chunk(80), torch.chunk(y, 80))",
         "((x[r], y[r]) for r in torch.randperm(320).split(4))",
         "((x[r], y[r]) for r in (torch.randint(320, (4,)) for _ in range(20)))",
@@ -951,6 +964,18 @@ def test_pieces_that_are_taken_out_before_the_first_step_are_longer(larger):
     )
     assert done.returncode == 0, done.stderr
     assert rows[-1] == [[32, 3], [32], True, ""]
+
+
+def test_what_is_asked_for_in_another_way_is_given(larger):
+    rows, done = larger(
+        "a = torch.split(tensor=y, split_size_or_sections=[4] * 80)\n"
+        "b = torch.chunk(input=y, chunks=80)\n"
+        "assert len(a) == len(b) == 80 and y[..., None].shape == (320, 1)\n"
+        "for i in range(0, 80, 4): step(x[i:i + 4], y[i:i + 4])\n"
+        "assert x[x[:, 0] < 9].shape == (3, 3) and y[5] == 5 and y[None].shape == (1, 320)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows[-1][2]
 
 
 def test_rows_and_targets_stay_together(larger):

@@ -5,11 +5,12 @@ b numbers, `narrow()`, pieces of `split()` and `chunk()`) it gets K times as man
 those are shows in the first steps: what was asked for and what the first module of a step
 got agree. What the plan says may be more than that, where the model has rows of its own;
 pieces of just that length are longer from the start, since all of them may be taken out at
-once, before the first step. An index that
-is K times as long already (`rows = order[i:i + b]; x[rows]; y[rows]`) is left alone. What
-the model sees is looked at: where it is not K times the rows, and otherwise as before, the
-trial says so and measures nothing. Batches that are made outside of torch stay as they are,
-since what a larger one costs there is not known.
+once, before the first step. An index that is K times as long already (`rows = order[i:i +
+b]; x[rows]; y[rows]`) is left alone.
+
+What the model sees is looked at: where it is not K times the rows, and otherwise as before,
+the trial says so and measures nothing. Batches that are made outside of torch stay as they
+are, since what a larger one costs there is not known.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class _Rows:
         self.rows, self.times = max(rows, 1), max(round(times), 2)
         self.many = self.rows * self.times
         self.part = course.part("rows")
-        self.numpy = sys.modules.get("numpy")
+        self.real: dict[str, Callable[..., Any]] = {}
         self.users: dict[CodeType, bool] = {}
         self.longer: list[tuple[Any, Any]] = []  # an index, and what it became
         self.asked: set[int] = set()  # so many rows, by the program, before it gets more
@@ -64,21 +65,24 @@ class _Rows:
         real = getattr(owner, name)
         users = self.users
 
-        def ask(this: Any, *args: Any, **kwargs: Any) -> Any:
+        def ask(*args: Any, **kwargs: Any) -> Any:
             code = sys._getframe(1).f_code
             ours = users.get(code)
             if ours is None:
                 ours = users[code] = may_ask(code)
             if ours:
-                instead = change(this, *args, **kwargs)
+                try:
+                    instead = change(*args, **kwargs)
+                except Exception:  # asked in a way that nobody thought of
+                    instead = None
                 if instead is not None:
                     return instead()
-            return real(this, *args, **kwargs)
+            return real(*args, **kwargs)
 
         ask.__name__ = ask.__qualname__ = name
         ask.__module__ = getattr(owner, "__module__", None) or owner.__name__
         setattr(owner, name, ask)
-        setattr(self, f"real_{name.strip('_')}", real)
+        self.real.setdefault(name, real)
 
     # ---- what is asked for ----
 
@@ -97,7 +101,7 @@ class _Rows:
             return None
         if larger is None:
             return None
-        return lambda: self.real_getitem(this, (larger, *rest) if rest else larger)
+        return lambda: self.real["__getitem__"](this, (larger, *rest) if rest else larger)
 
     def longer_slice(self, this: Any, key: slice) -> Optional[slice]:
         start = 0 if key.start is None else key.start
@@ -122,8 +126,7 @@ class _Rows:
         elif type(key) is self.torch.Tensor:
             longer = key.repeat(self.times)
         else:
-            assert self.numpy is not None
-            longer = self.numpy.tile(key, self.times)
+            longer = sys.modules["numpy"].tile(key, self.times)
         self.longer = [(key, longer), *self.longer[: _INDICES - 1]]
         return longer
 
@@ -156,7 +159,9 @@ class _Rows:
         if dim != 0 or type(index) is not self.torch.Tensor:
             return None
         longer = self.longer_index(this, index)
-        return None if longer is None else lambda: self.real_index_select(this, 0, longer)
+        if longer is None:
+            return None
+        return lambda: self.real["index_select"](this, 0, longer)
 
     def split(self, this: Any, size: Any = None, dim: int = 0, **more: Any) -> Any:
         size = more.get("split_size", more.get("split_size_or_sections", size))
@@ -171,10 +176,10 @@ class _Rows:
         if self.wants(this, size) or (not self.learned and size == self.rows):
             if this.shape[0] > size:
                 self.grown += 1
-                return lambda: self.real_split(this, self.many)
+                return lambda: self.real["split"](this, self.many)
         if self.learned or not 0 < size < this.shape[0]:
             return None
-        return lambda: _Pieces.of(self, this, self.real_split(this, size))
+        return lambda: _Pieces.of(self, this, self.real["split"](this, size))
 
     # ---- what the model sees ----
 
@@ -251,7 +256,9 @@ class _Pieces(tuple):  # type: ignore[type-arg]
             size = piece.shape[0]
             longer = self.rows.longer_slice(self.whole, slice(start, start + size))
             start += size
-            yield piece if longer is None else self.rows.real_getitem(self.whole, longer)
+            if longer is not None:
+                piece = self.rows.real["__getitem__"](self.whole, longer)
+            yield piece
 
 
 def may_ask(code: CodeType) -> bool:
