@@ -66,7 +66,7 @@ static unsigned long main_thread;
 static PyObject *backward;        /* the Watched around torch's engine: it counts */
 static PyObject *epoch_told;      /* function(number, start, end, steps, samples) */
 static PyObject *which_optimizer; /* function() -> id of the one whose step runs */
-static PyObject *step_told; /* function(): a step is about to begin; a trial counts */
+static PyObject *step_told;       /* function(by): a trial counts */
 
 /* Grows with everything that is trained. */
 static uint64_t work(void)
@@ -110,14 +110,15 @@ static bool has_evaluated(void)
     return now.evaluated || now.evaluations != roots_evaluations();
 }
 
-/* Whoever counts steps (sonde/_trial) runs before the step does, outside of it. */
-static void tell_step(void)
+/* Whoever counts steps (sonde/_trial) runs before the step does, outside of it; −1: the
+ * one that began last was none. */
+static void tell_step(int by)
 {
     if (!step_told || !is_main())
         return;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *answer = PyObject_CallObject(step_told, NULL);
+    PyObject *answer = PyObject_CallFunction(step_told, "i", by);
     Py_XDECREF(answer);
     swallow("steps");
     PyErr_Restore(type, value, traceback);
@@ -125,7 +126,7 @@ static void tell_step(void)
 
 static void begin(void)
 {
-    tell_step();
+    tell_step(1);
     if (now.open && now.worked && !has_evaluated())
         now.behind = sonde_ticks() - now.worked;
     now.worked = 0;
@@ -139,6 +140,7 @@ static void take_back(void)
 {
     if (now.open && !user_steps) {
         sonde_step_cancel(now.samples);
+        tell_step(-1);
         count_stepped(now.iterator, -1);
         count_samples(now.iterator, -(int64_t)now.samples);
     }
@@ -547,11 +549,12 @@ PyObject *py_step(PyObject *module, PyObject *args, PyObject *kwargs)
     }
     if (!user_steps && now.open) { /* began by a guess; the program knows better */
         sonde_step_cancel(0);
+        tell_step(-1);
         count_stepped(now.iterator, -1);
         now.open = false;
     }
     user_steps = true;
-    tell_step();
+    tell_step(1);
     sonde_step_samples((uint64_t)samples);
     return new_none();
 }
@@ -582,7 +585,8 @@ PyObject *py_steps_start(PyObject *module, PyObject *args)
     return new_none();
 }
 
-/* steps_told(function or None): called when a step is about to begin. */
+/* steps_told(function or None): called with 1 when a step is about to begin, with −1 when
+ * it turned out to be none: a loader had no more batches. */
 PyObject *py_steps_told(PyObject *module, PyObject *told)
 {
     (void)module;

@@ -70,12 +70,24 @@ static double whole_loop(const struct step_account *sick, const struct step_acco
     return loop * (part > 1 ? part : 1);
 }
 
+/* Of changes of epochs what goes when workers are kept: the trial's own are what stays. NaN
+ * where it had none. */
+static double gone_with_epochs(const struct step_account *sick,
+                               const struct step_account *t, const struct plan *p)
+{
+    if (!p->persistent)
+        return 0;
+    return t->epochs
+               ? sick->epoch_ns - (double)sick->epochs * t->epoch_ns / (double)t->epochs
+               : NAN;
+}
+
 /* What was no steady step stays as it was, but for what is rarer. */
-static double made_loop(const struct step_account *sick, double step_ns,
-                        const struct plan *p)
+static double made_loop(const struct step_account *sick, const struct step_account *t,
+                        double step_ns, const struct plan *p)
 {
     const double steps = (double)sick->steps / (p->batch > 1 ? p->batch : 1);
-    double beside = 0, gone = 0;
+    double beside = 0, gone = gone_with_epochs(sick, t, p);
     for (int i = 0; i < EXTRAS; i++) {
         const enum account_extra extra = (enum account_extra)i;
         beside += positive(account_beside_ns(sick, extra));
@@ -83,7 +95,7 @@ static double made_loop(const struct step_account *sick, double step_ns,
     }
     const double rest = account_loop_ns(sick) - (double)sick->steps * sick->mean_ns +
                         beside;
-    return steps * step_ns + positive(rest - gone);
+    return isnan(gone) ? NAN : steps * step_ns + positive(rest - gone);
 }
 
 void trial_judge(const struct step_account *sick, const struct step_account *trial,
@@ -95,7 +107,7 @@ void trial_judge(const struct step_account *sick, const struct step_account *tri
     const double noise = 2 * 1.4826 * positive(trial->mad_ns) / sqrt(n);
     const double half = fmin(fmax(noise / step, NOT_KNOWN), 0.5);
     const double loop = counts->whole ? whole_loop(sick, trial, counts)
-                                      : made_loop(sick, step, plan);
+                                      : made_loop(sick, trial, step, plan);
     e->steps = trial->steady;
     e->median_of = 1;
     e->step_ns = step;

@@ -120,6 +120,20 @@ static int plan_loader(const struct pipeline *pipe, const struct facts *f,
     return 0;
 }
 
+/* Larger by the loader, or else by the rows that the loop takes out of tensors itself. */
+static int plan_batch(const struct facts *f, double times, struct plan *p,
+                      char why[PLAN_WHY])
+{
+    const double rows = round(f->v[FACT_BATCH_SIZE]);
+    if (!p->loader[0] && !(rows >= 1))
+        return refuse(why, "how many rows its batches have is not known");
+    if (!p->loader[0])
+        p->rows = rows;
+    p->batch = times;
+    p->by_loop = true;
+    return 0;
+}
+
 int plan_asked(const struct plan_known *known, const char *text,
                const struct settings *s, struct plan *ret_plan, char ret_why[PLAN_WHY])
 {
@@ -138,12 +152,11 @@ int plan_asked(const struct plan_known *known, const char *text,
     p.gc = s->gc;
     p.optimizer = s->optimizer;
     p.threads = s->threads;
-    p.batch = s->batch;
-    if (p.batch > 0 && !p.loader[0])
-        return refuse(ret_why, "there is no loader whose batches could be larger");
-    p.by_loop = s->checkpoint > 0 || s->evaluation > 0 || s->batch > 0;
-    *ret_plan = p;
-    return 0;
+    p.by_loop = s->checkpoint > 0 || s->evaluation > 0;
+    const int more = s->batch > 0 ? plan_batch(f, s->batch, &p, ret_why) : 0;
+    if (more == 0)
+        *ret_plan = p;
+    return more;
 }
 
 /* ---- A finding's own cure --------------------------------------------------------------- */
@@ -311,6 +324,13 @@ static int cure_threads(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
+static int cure_lock(const struct plan_case *c, struct plan *p)
+{
+    p->apart = c->finding->place;
+    (void)snprintf(p->asked, sizeof p->asked, "the other thread in a process");
+    return 0;
+}
+
 static int cure_precision(const struct plan_case *c, struct plan *p)
 {
     (void)c;
@@ -331,12 +351,10 @@ static int cure_padding(const struct plan_case *c, struct plan *p)
 static int cure_batch(const struct plan_case *c, struct plan *p)
 {
     const double batch = c->f->v[FACT_BATCH_SIZE];
-    if (!p->loader[0] || !(batch >= 1))
-        return refuse(c->why, "there is no loader whose batches could be larger");
-    p->batch = fmax(round(COMMON_BATCH / batch), 2);
-    p->by_loop = true;
-    say(p, "batch", p->batch);
-    return 0;
+    const double times = fmax(round(COMMON_BATCH / batch), 2);
+    say(p, "batch", times);
+    return batch >= 1 ? plan_batch(c->f, times, p, c->why)
+                      : refuse(c->why, "how large its batches are is not known");
 }
 
 static const struct {
@@ -359,6 +377,7 @@ static const struct {
     { "evaluation_heavy", cure_evaluation },
     { "oversubscribed", cure_threads },
     { "batch_too_small", cure_batch },
+    { "gil_contention", cure_lock },
     { "precision_unused", cure_precision },
     { "padding_waste", cure_padding },
 };
@@ -446,7 +465,8 @@ static void put_text(struct json_writer *w, const char *key, const char *text)
 
 static void put_loader(struct json_writer *w, const struct plan *p)
 {
-    if (p->workers < 0 && p->prefetch < 0 && !p->persistent && !(p->batch > 0))
+    const bool larger = p->batch > 0 && !(p->rows > 0);
+    if (p->workers < 0 && p->prefetch < 0 && !p->persistent && !larger)
         return;
     json_key(w, "loader");
     json_object_begin(w);
@@ -456,8 +476,19 @@ static void put_loader(struct json_writer *w, const struct plan *p)
         put_number(w, "prefetch", p->prefetch);
     if (p->persistent)
         put_number(w, "persistent", 1);
-    if (p->batch > 0)
+    if (larger)
         put_number(w, "batch", p->batch);
+    json_object_end(w);
+}
+
+static void put_rows(struct json_writer *w, const struct plan *p)
+{
+    if (!(p->rows > 0))
+        return;
+    json_key(w, "rows");
+    json_object_begin(w);
+    put_number(w, "from", p->rows);
+    put_number(w, "times", p->batch);
     json_object_end(w);
 }
 
@@ -522,6 +553,7 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
     json_put_bool(&w, course->whole);
     put_text(&w, "place", p->loader);
     put_loader(&w, p);
+    put_rows(&w, p);
     put_kept(&w, "sample", p->sample_left, p->sample_least_us, 0, p->even);
     put_kept(&w, "collate", p->collate_left, p->collate_least_us, p->collate_us_per_mb,
              false);
@@ -539,6 +571,12 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
     }
     if (p->threads > 0)
         put_number(&w, "threads", p->threads);
+    if (p->apart) {
+        json_key(&w, "apart");
+        json_object_begin(&w);
+        put_text(&w, "place", p->apart);
+        json_object_end(&w);
+    }
     if (p->single)
         put_number(&w, "precision", 1);
     if (p->alike)

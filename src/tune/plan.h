@@ -31,6 +31,7 @@ struct plan {
     int workers, prefetch;  /* −1: as they are */
     bool persistent;
     double batch; /* times as large; 0: as it is */
+    double rows;  /* of a batch that the loop makes without a loader; 0: the loader's */
     /* Of a sample (a batch's collating): the part of its time that is left, and the least
      * that is; NaN: as it is. */
     double sample_left, sample_least_us;
@@ -45,6 +46,8 @@ struct plan {
     size_t rare_count;
     const char *memo_place; /* a function whose results are kept; "" none */
     double memo_left, memo_least_us;
+    const char *apart;  /* where the thread is that becomes a process; "" not known;
+                           NULL: none does */
     bool single;        /* doubles become floats */
     bool alike;         /* batches of samples of about one length */
     bool by_loop;       /* measured from the first step to the last */

@@ -489,9 +489,14 @@ static enum trial_end judge(const struct report *r, const struct plan *plan,
     else {
         trial_judge(&r->account, &trial->account, plan, &outcome.counts,
                     &result->entry);
-        note_of(&outcome, &result->entry);
-        list_written(trial, p, &result->wrote);
-        end = TRIAL_GOOD;
+        if (plan->persistent && isnan(result->entry.loop_ns)) {
+            buf_puts(&result->why,
+                     "no epoch ended in its steps: more of them (--steps)");
+        } else {
+            note_of(&outcome, &result->entry);
+            list_written(trial, p, &result->wrote);
+            end = TRIAL_GOOD;
+        }
     }
     report_free(trial);
     run_free(run);

@@ -302,3 +302,20 @@ for x in DataLoader(Subset(Late(40), range(20, 40)), 4): train(x)
     assert loader["slowest_samples"][0]["index"] == 33
     slowest = max(loader["recent_batches"], key=lambda b: b["slowest_ms"] or 0)
     assert slowest["slowest_index"] == 33
+
+
+def test_whoever_counts_steps_counts_those_that_are_recorded(run):
+    answer = run(
+        HEAD
+        + """
+from sonde import _sonde
+told = []
+_sonde.steps_told(told.append)
+loader = DataLoader(Slow(24), 4)
+for epoch in range(5):
+    for x in loader: train(x)
+assert sum(told) == 30, told
+assert told.count(-1) == 5  # the loader was asked once more, in vain
+"""
+    )
+    assert step_ms(answer)["count"] == 30

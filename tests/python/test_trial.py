@@ -370,6 +370,16 @@ def test_steps_are_measured_when_all_is_in_effect_and_warm(tmp_path, recorder):
     assert outcome["steps"] - outcome["from_step"] == 22  # one open, one to end on
 
 
+def test_a_step_that_was_none_does_not_count(tmp_path, recorder):
+    course = course_in(tmp_path, steps=20, warmup=5)
+    for _ in range(5):
+        course.begins(1)
+    course.begins(-1)  # the loader was at its end
+    assert course.step == 4
+    course.begins(1)
+    assert course.step == 5
+
+
 def test_short_steps_are_measured_for_a_while(tmp_path, recorder, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(steps.time, "monotonic", lambda: clock[0])
@@ -679,3 +689,353 @@ def test_where_doubles_are_left_nothing_is_measured(doubles, text, why):
     settled, said = doubles(text)[-1]
     assert not settled
     assert why in said
+
+
+# ---- a thread in a process of its own ----
+
+BESIDE = """
+import json, os, sys, threading, time
+sys.path.insert(0, {package!r})
+from sonde._trial import apart, steps
+
+class Course:
+    past_start, pid = True, os.getpid()
+    step = from_step = 0
+    last = 1 << 62
+
+    def __init__(self):
+        self.spec = dict(apart=dict(place={place!r}))
+        self.looks, self.parts, self.at_end = [], [], []
+
+    def part(self, name):
+        self.parts.append(steps.Part(name))
+        return self.parts[-1]
+
+    def end(self, how):
+        tell(ended=how)
+        for one in self.at_end:
+            one()
+        os._exit(0)
+
+    def step_on(self):
+        self.step += 1
+        for look in self.looks:
+            look()
+        return self.parts[0].settled
+
+def tell(**more):
+    part = course.parts[0]
+    row = dict(settled=part.settled, why=part.why, **part.told, **more)
+    os.write(1, (json.dumps(row) + chr(10)).encode())
+
+apart._ASLEEP_S, apart._OVER_S, apart._POLL_S = 0.5, 0.3, 0.02
+course = Course()
+apart.install(course)
+
+def settle(most_s=20):
+    end = time.monotonic() + most_s
+    while not course.step_on() and not course.parts[0].why and time.monotonic() < end:
+        time.sleep(0.005)
+
+{text}
+"""
+
+SPIN = """
+count = [0]
+def spin():
+    while True:
+        count[0] += 1
+def rest():
+    time.sleep(1000)
+thread = threading.Thread(target=spin, daemon=True)
+threading.Thread(target=rest, daemon=True).start()
+thread.start()
+"""
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A program with a thread beside its loop: what it told."""
+
+    def go(text, place=""):
+        file = tmp_path / "program.py"
+        file.write_text(BESIDE.format(package=str(conftest.PACKAGE), text=text, place=place))
+        return [json.loads(line) for line in conftest.python(file).stdout.splitlines()]
+
+    return go
+
+
+@pytest.mark.parametrize("place", ["", "program.py:{line} in spin"])
+def test_a_thread_goes_on_in_a_process_and_leaves_this_one(beside, place):
+    line = (BESIDE + SPIN).splitlines().index("        count[0] += 1") - 1
+    (told,) = beside(
+        SPIN + "settle()\n"
+        "before = count[0]; child = course.looks[0].__self__.children[0]\n"
+        "def used(): return sum(map(int, open(f'/proc/{child}/stat').read().split()[13:15]))\n"
+        "began = used()\n"
+        "for _ in range(10): course.step_on(); time.sleep(0.1)\n"
+        "tell(more=count[0] - before, alive=thread.is_alive(), used=used() - began)\n"
+        "for one in course.at_end: one()\n"
+        "assert not os.path.exists(f'/proc/{child}')\n",
+        place.format(line=line),
+    )
+    assert told["settled"] and not told["why"]
+    assert told["function"] == "the thread of spin(), now a process"
+    assert told["more"] == 0 and told["alive"]
+    assert told["used"] > 5  # ticks: others may have the cores
+
+
+def test_it_forks_while_the_main_thread_is_inside_of_no_library(beside):
+    (told,) = beside(
+        "names = []\n"
+        "def forks():\n"
+        "    frame = sys._current_frames()[threading.main_thread().ident]\n"
+        "    while frame: names.append(frame.f_code.co_name); frame = frame.f_back\n"
+        "os.register_at_fork(before=forks)\n" + SPIN + "settle()\ntell(names=names)\n"
+        "for one in course.at_end: one()\n"
+    )
+    assert told["settled"]
+    assert "look" in told["names"]
+
+
+def test_no_thread_at_the_place_is_said(beside):
+    (told,) = beside(SPIN + "settle()\ntell()\n", "program.py:3 in nobody")
+    assert not told["settled"]
+    assert told["why"] == "no other thread is at program.py:3 in nobody"
+
+
+def test_a_loop_that_waits_for_the_thread_is_noticed(beside):
+    (told,) = beside(
+        "import queue\n"
+        "made = queue.Queue(2)\n"
+        "def produce():\n"
+        "    while True:\n"
+        "        made.put(sum(i * i for i in range(200000)))\n"
+        "threading.Thread(target=produce, daemon=True).start()\n"
+        "while True:\n"
+        "    made.get()\n"
+        "    course.step_on()\n"
+    )
+    assert told["ended"] == "failed" and not told["settled"]
+    assert told["why"].startswith("the loop waits for the thread of produce()")
+
+
+def test_a_thread_that_was_stopped_with_a_lock_is_stopped_elsewhere(beside):
+    rows = beside(
+        "lock, free = threading.Lock(), threading.Event()\n"
+        "def busy(s):\n"
+        "    end = time.monotonic() + s\n"
+        "    while time.monotonic() < end: pass\n"
+        "def work():\n"
+        "    with lock:\n"
+        "        while not free.is_set(): busy(0.001)\n"
+        "    while True: busy(0.01)\n"
+        "threading.Thread(target=work, daemon=True).start()\n"
+        "while not course.looks[0].__self__.parked:\n"  # in the lock, for sure
+        "    course.step_on(); time.sleep(0.005)\n"
+        "free.set()\n"
+        "with lock: pass\n"
+        "settle(); tell(tries=course.looks[0].__self__.tries)\n"
+        "with lock: pass\n"
+        "for one in course.at_end: one()\n"
+    )
+    assert rows[-1]["settled"] and not rows[-1]["why"]
+    assert rows[-1]["tries"] == 1
+
+
+def test_a_program_that_joins_the_thread_at_its_end_has_ended(beside):
+    (told,) = beside(SPIN + "settle()\ncourse.last = course.step\nthread.join()\n")
+    assert told["ended"] == "program" and told["settled"]
+
+
+def test_threads_that_come_later_stop_too(beside):
+    (told,) = beside(
+        SPIN + "settle()\n"
+        "before = count[0]\n"
+        "threading.Thread(target=spin, daemon=True).start(); time.sleep(0.3)\n"
+        "children = len(course.looks[0].__self__.children)\n"
+        "tell(more=count[0] - before, children=children)\n"
+        "for one in course.at_end: one()\n"
+    )
+    assert told["more"] == 0 and told["children"] == 1
+
+
+# ---- larger batches, by hand ----
+
+LARGER = """
+import json, os, sys
+sys.path.insert(0, {package!r})
+import torch
+from sonde._trial import rows, steps
+
+class Course:
+    step = 0
+
+    def __init__(self):
+        self.spec = dict(rows=dict([("from", {told}), ("times", 8)]))
+        self.looks, self.parts = [], []
+
+    @property
+    def past_start(self):
+        return self.step >= 3
+
+    def part(self, name):
+        self.parts.append(steps.Part(name))
+        return self.parts[-1]
+
+course = Course()
+rows.torch_came(course, torch)
+x, y = torch.arange(960.0).reshape(320, 3), torch.arange(320.0)
+net = torch.nn.Linear(3, 1)
+
+def step(a, b):
+    course.step += 1
+    for look in course.looks:
+        look()
+    loss = (net(a)[:, 0] - b).square().mean()
+    loss.backward()
+    part = course.parts[0]
+    print(json.dumps([list(a.shape), list(b.shape), part.settled, part.why]))
+
+{text}
+"""
+
+
+@pytest.fixture
+def larger(tmp_path):
+    """A loop that makes its batches by hand: of each step the shapes, and how it goes."""
+    if not has_torch():
+        pytest.skip("no torch here")
+
+    def go(text, told=4):
+        file = tmp_path / "program.py"
+        file.write_text(
+            LARGER.format(package=str(conftest.PACKAGE), text=text, told=told)
+        )
+        done = conftest.python(file, check=False)
+        return [json.loads(line) for line in done.stdout.splitlines()], done
+
+    return go
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        "((x[i:i + 4], y[i:i + 4]) for i in range(0, 120, 4))",
+        "((x[i:i + 4, :], y[i:i + 4]) for i in range(0, 120, 4))",
+        "zip(x.split(4), y.split(4))",
+        "zip(torch.split(x, 4), torch.split(y, split_size_or_sections=4, dim=0))",
+        "zip(x.chunk(80), torch.chunk(y, 80))",
+        "((x[r], y[r]) for r in torch.randperm(320).split(4))",
+        "((x[r], y[r]) for r in (torch.randint(320, (4,)) for _ in range(20)))",
+        "((x[p[i:i + 4]], y[p[i:i + 4]]) for p in [torch.randperm(320)] for i in range(0, 80, 4))",
+        "((x[[i, i, 1, 2]], y[[i, i, 1, 2]]) for i in range(20))",
+        "((x.narrow(0, i, 4), y.narrow(0, i, 4)) for i in range(20))",
+        "((x.index_select(0, r), y.index_select(0, r)) for r in torch.randperm(320).split(4))",
+        "(data[i:i + 4] for data in [torch.utils.data.TensorDataset(x, y)] for i in range(20))",
+    ],
+)
+def test_rows_that_the_loop_asks_for_are_k_times_as_many(larger, batches):
+    rows, done = larger(f"for a, b in {batches}: step(a, b)")
+    assert done.returncode == 0, done.stderr
+    assert rows[-1] == [[32, 3], [32], True, ""]
+    assert all(a[0] == b[0] for a, b, _, _ in rows)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        "zip(x.split(4), y.split(4))",
+        "((x[r], y[r]) for r in torch.randperm(320).chunk(80))",
+        "((x[i:i + 4], y[i:i + 4]) for i in range(0, 120, 4))",
+    ],
+)
+def test_a_batch_may_have_fewer_rows_than_was_told(larger, batches):
+    rows, done = larger(f"for a, b in {batches}: step(a, b)", told=6)
+    assert done.returncode == 0, done.stderr
+    assert rows[0][0] == [4, 3]
+    assert rows[-1] == [[32, 3], [32], True, ""]
+
+
+def test_pieces_that_are_taken_out_before_the_first_step_are_longer(larger):
+    rows, done = larger(
+        "both = list(zip(x.split(4), y.split(4)))\n"
+        "for a, b in both: step(a, b)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows[-1] == [[32, 3], [32], True, ""]
+
+
+def test_what_is_asked_for_in_another_way_is_given(larger):
+    rows, done = larger(
+        "a = torch.split(tensor=y, split_size_or_sections=[4] * 80)\n"
+        "b = torch.chunk(input=y, chunks=80)\n"
+        "assert len(a) == len(b) == 80 and y[..., None].shape == (320, 1)\n"
+        "for i in range(0, 80, 4): step(x[i:i + 4], y[i:i + 4])\n"
+        "assert x[x[:, 0] < 9].shape == (3, 3) and y[5] == 5 and y[None].shape == (1, 320)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows[-1][2]
+
+
+def test_rows_and_targets_stay_together(larger):
+    rows, done = larger(
+        "for i in range(0, 320, 4):\n"
+        "    a, b = x[i:i + 4], y[i:i + 4]\n"
+        "    assert torch.equal(a[:, 0], 3 * b)\n"
+        "    assert i < 12 or len(set(b.tolist())) == 32\n"  # at the end, too
+        "    step(a, b)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows[-1][:3] == [[32, 3], [32], True]
+
+
+def test_what_a_module_asks_for_is_its_own(larger):
+    rows, done = larger(
+        "class Net(torch.nn.Module):\n"
+        "    def forward(self, a):\n"
+        "        assert len(a[0:4]) == 4 and len(a[torch.tensor([0, 1, 2, 3])]) == 4\n"
+        "        return a[:, :1]\n"
+        "lin, net = net, torch.nn.Sequential(net, Net())\n"
+        "for i in range(0, 80, 4): step(x[i:i + 4], y[i:i + 4])\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert rows[-1][2]
+
+
+@pytest.mark.parametrize(
+    "batches, why",
+    [
+        ("((torch.ones(4, 3), torch.ones(4)) for _ in range(20))", "not rows of a tensor"),
+        ("((x[0:4][:4], torch.ones(4)) for _ in range(20))", "size of tensor"),
+        (
+            "((a, torch.ones(len(a))) for _ in range(20) for a in [torch.cat([x[0:4], x[0:2]])])",
+            "the model sees 34 rows instead of 32",
+        ),
+    ],
+)
+def test_where_the_model_does_not_see_them_nothing_is_measured(larger, batches, why):
+    rows, done = larger(f"for a, b in {batches}: step(a, b)")
+    assert not rows[-1][2]
+    assert why in rows[-1][3] or why in done.stderr
+
+
+WIDTHS = """
+class Sum(torch.nn.Module):
+    def forward(self, a): return (a * weight).sum(1, keepdim=True)
+net, weight = Sum(), torch.ones(1, requires_grad=True)
+z = torch.ones(320, 40)
+for i in range(0, 80, 4):
+    step({}, y[i:i + 4])
+"""
+
+
+def test_a_batch_that_changed_in_another_way_is_not_measured(larger):
+    rows, _ = larger(WIDTHS.format("z.t()[0:4].t()[i:i + 4]"))  # four columns, too
+    assert not rows[-1][2]
+    assert "a batch of (4, 4) became one of (32, 32)" in rows[-1][3]
+
+
+def test_batches_of_any_width_are_larger_by_their_rows_alone(larger):
+    rows, _ = larger(WIDTHS.format("z[i:i + 4, :5 + i % 7]"))
+    assert rows[-1][2] and not rows[-1][3]

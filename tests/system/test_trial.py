@@ -144,6 +144,45 @@ def test_batches_are_made_of_samples_of_one_length(made):
     assert trial["step_ms"] < 0.6 * sick.mean_ms()
 
 
+def test_the_thread_that_has_the_lock_becomes_a_process(made):
+    sick = made("lock")
+    done = sick.ask("--json", "--measure")
+    report = json.loads(done.stdout)
+    assert report["bottlenecks"][0]["id"] == "gil_contention", report["bottlenecks"]
+    trial = report["bottlenecks"][0]["trial"]
+    assert trial, done.stderr
+    truth = made("lock", "--cured").mean_ms()
+    assert close(trial["step_ms"], truth), (trial, truth, sick.mean_ms())
+    assert "watch()" in trial["note"]
+    assert not sick.left()
+    assert not processes_of(sick.scratch)
+
+
+def test_a_thread_that_the_loop_waits_for_is_not_left_out(made):
+    sick = made("lock", "--save", "waits")
+    done = sick.ask("--json", "--measure")
+    report = json.loads(done.stdout)
+    assert report["bottlenecks"][0]["id"] == "gil_contention", report["bottlenecks"]
+    assert "the loop waits for the thread of watch()" in done.stderr
+    assert not report["trials"]
+    assert not processes_of(sick.scratch)
+
+
+def test_batches_that_the_loop_makes_are_larger(made):
+    sick = made("rows", "--steps", "400")
+    trial = sick.measured("batch=8")
+    truth = made("rows", "--cured", "--steps", "50").loop_s()
+    assert close(trial["loop_s"], truth), (trial, truth, sick.loop_s())
+    assert trial["loop_s"] < 0.4 * sick.loop_s()
+
+
+def test_batches_that_are_made_of_arrays_are_not_enlarged(made):
+    sick = made("rows", "--save", "arrays")
+    done = sick.ask("--json", "--measure", "--what-if", "batch=8")
+    assert "its batches are not rows of a tensor" in done.stderr
+    assert not json.loads(done.stdout)["trials"]
+
+
 def on_a_terminal(sick, *words):
     """What is shown there while it runs, and what comes of it."""
     ours, theirs = pty.openpty()

@@ -132,7 +132,7 @@ _originals: dict[int, tuple[CodeType, CodeType]] = {}
 # ---- places and stacks ----
 
 
-def _last_line(code: CodeType) -> int:
+def last_line(code: CodeType) -> int:
     lines = [line for _, _, line in code.co_lines() if line] if hasattr(code, "co_lines") else []
     return max(lines, default=code.co_firstlineno + 200)
 
@@ -152,7 +152,7 @@ def find(place: str) -> Optional[CodeType]:
             continue
         if name and code.co_name != name.rpartition(".")[2]:
             continue
-        if not code.co_firstlineno <= int(line) <= _last_line(code):
+        if not code.co_firstlineno <= int(line) <= last_line(code):
             continue
         if best is None or code.co_firstlineno > best.co_firstlineno:
             best = code

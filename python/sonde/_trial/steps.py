@@ -42,6 +42,7 @@ class Course:
         self.from_step = 0  # the first that is measured
         self.parts: list[Part] = []
         self.looks: list[Callable[[], None]] = []  # at each step until settled
+        self.at_end: list[Callable[[], None]] = []
         self.ended = ""
         self.cpu_began = 0.0  # of this process, when measuring began
         self.measured_from = 0.0
@@ -86,11 +87,13 @@ class Course:
         atexit.register(self._at_exit)
         return True
 
-    def begins(self) -> None:
-        """A step is about to begin."""
+    def begins(self, by: int = 1) -> None:
+        """A step is about to begin; −1: the last one was none, its loader was at an end."""
         if os.getpid() != self.pid or not (self.ours or self._claims()):
             return
-        self.step += 1
+        self.step += by
+        if by < 0:
+            return
         if self.from_step:
             if self._is_enough():
                 self.end("steps")
@@ -126,6 +129,7 @@ class Course:
                 self.end("time")
             return
         if open_ or not self.past_start:
+            self.settled_at = 0
             return
         self.settled_at = self.settled_at or self.step
         if self.step >= self.settled_at + self.warmup:
@@ -160,13 +164,19 @@ class Course:
         if os.getpid() == self.pid and not self.ended:
             self.ended = "program"
             _layer.guarded("trial", self._write)
+            self._clear()
 
     def end(self, how: str) -> None:
         """Enough: nothing of the program's own end (a last evaluation, a file) happens."""
         self.ended = how
         _layer.guarded("trial", self._write)
+        self._clear()
         _layer.guarded("trial", _end_children)
         os._exit(0)
+
+    def _clear(self) -> None:
+        for one in self.at_end:
+            _layer.guarded("trial", one)
 
 
 _REPLACE = os.replace  # before anybody stands in front of it

@@ -4,10 +4,13 @@ Usage: trial_truth.py ILLNESS [--cured] [--steps N]
 """
 import argparse
 import gc
+import multiprocessing
 import os
+import queue
 import random
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -116,6 +119,21 @@ def diary_line(step):
     os.fsync(diary.fileno())
 
 
+def watch(lines):
+    """Python's own work, for ever; every so often somebody may want to know."""
+    total = 0
+    while True:
+        for line in lines:
+            total += sum(ord(c) for c in line)
+        if args.save == "waits" and not news.full():
+            news.put(total)
+
+
+def start_watch():
+    kind = multiprocessing.Process if args.cured else threading.Thread
+    kind(target=watch, args=(["abc" * 50] * 20,), daemon=True).start()
+
+
 @torch.no_grad()
 def evaluate(net):
     net.eval()
@@ -123,6 +141,15 @@ def evaluate(net):
         net(torch.ones(4, 8))
     net.train()
     return 1.0
+
+
+def by_hand():
+    """Four rows at a time, or 32, of tensors or of arrays in memory."""
+    x, size, arrays = torch.ones(32000, 8), 32 if args.cured else 4, args.save == "arrays"
+    order = np.random.permutation(len(x)) if arrays else torch.randperm(len(x))
+    for at in range(0, len(x), size):
+        rows = order[at : at + size]
+        yield torch.from_numpy(x.numpy()[rows]) if arrays else x[rows]
 
 
 def train():
@@ -136,9 +163,15 @@ def train():
     loader = DataLoader(Samples(), batch_size=4, num_workers=0)
     if args.illness == "padding":
         loader = songs()
+    if args.illness == "rows":
+        loader = by_hand()
     keeper = Keeper(args.save, 10 if args.cured else 1)
+    if args.illness == "lock":
+        start_watch()
     best = 0.0
     for step, x in enumerate(loader, 1):
+        if args.illness == "lock" and args.save == "waits":
+            news.get()
         loss = net(x).square().mean()
         optimizer.zero_grad()
         loss.backward()
@@ -173,6 +206,7 @@ parser.add_argument("--save", default="")
 args = parser.parse_args()
 torch.set_num_threads(1)
 precision = torch.float32 if args.cured else torch.float64
+news = queue.Queue(2)
 keep = [[i] for i in range(400000)] if args.illness == "gc" else []
 with tempfile.TemporaryDirectory() as folder:
     diary = open(os.path.join(folder, "diary"), "w", encoding="ascii")

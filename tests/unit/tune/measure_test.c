@@ -38,6 +38,29 @@ static void a_step_is_the_trials_mean_with_what_runs_differ_by(void **state)
     assert_int_equal(e.steps, 60);
 }
 
+/* 20 changes of epochs of 300 ms in the sick run; in the trial, which is no whole one, they
+ * take 10 ms. */
+static void kept_workers_take_what_changes_of_epochs_took_with_them(void **state)
+{
+    (void)state;
+    struct step_account sick = steps_of(10e6, 100), trial = steps_of(10e6, 60);
+    struct plan p = nothing();
+    const struct trial_counts counts = { 0, 0, 0, false };
+    struct trial_entry e = { 0 };
+    p.persistent = true;
+    sick.epochs = 20;
+    sick.epoch_ns = 6e9;
+    sick.wall_ns += 6e9;
+    trial.epochs = 12;
+    trial.epoch_ns = 120e6;
+    trial_judge(&sick, &trial, &p, &counts, &e);
+    assert_near(e.loop_ns, 1e9 + 0.2e9, 1e3);
+    trial.epochs = 0; /* longer epochs than the trial */
+    trial.epoch_ns = 0;
+    trial_judge(&sick, &trial, &p, &counts, &e);
+    assert_true(isnan(e.loop_ns));
+}
+
 static void noisy_steps_have_a_wide_range(void **state)
 {
     (void)state;
@@ -91,6 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_the_trials_mean_with_what_runs_differ_by),
+        cmocka_unit_test(kept_workers_take_what_changes_of_epochs_took_with_them),
         cmocka_unit_test(noisy_steps_have_a_wide_range),
         cmocka_unit_test(the_loop_has_as_many_evaluations_as_there_will_be),
         cmocka_unit_test(larger_batches_need_fewer_steps),

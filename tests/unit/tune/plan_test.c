@@ -198,6 +198,66 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_near(cure_of(&s, "batch_too_small", "").batch, 16, 0);
 }
 
+static void batches_made_by_hand_are_larger_by_their_rows(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    s.known.loader = "";
+    s.f.v[FACT_BATCH_SIZE] = 3.97; /* the last one of each epoch is smaller */
+    const struct plan asked = asked_for(&s, "batch=8");
+    assert_true(asked.by_loop);
+    json_t *root = written(&asked);
+    assert_near(number(root, "rows", "from"), 4, 0);
+    assert_near(number(root, "rows", "times"), 8, 0);
+    assert_null(json_object_get(root, "loader"));
+    json_decref(root);
+    const struct plan cure = cure_of(&s, "batch_too_small", "");
+    assert_near(cure.rows, 4, 0);
+    assert_near(cure.batch, 16, 0);
+    s.known.loader = "train.py:41"; /* a loader makes them: it is asked for more */
+    const struct plan loaded = asked_for(&s, "batch=8");
+    root = written(&loaded);
+    assert_null(json_object_get(root, "rows"));
+    assert_near(number(root, "loader", "batch"), 8, 0);
+    json_decref(root);
+}
+
+static void batches_of_an_unknown_size_are_not_enlarged(void **state)
+{
+    (void)state;
+    struct stated s;
+    struct plan p;
+    char why[PLAN_WHY] = "";
+    const struct finding f = { .id = "batch_too_small", .place = "" };
+    state_run(&s);
+    s.known.loader = "";
+    assert_int_equal(plan_cure(&s.known, &f, &p, why), -ENOTSUP);
+    assert_non_null(strstr(why, "not known"));
+}
+
+static void a_thread_with_the_lock_becomes_a_process(void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    const struct plan p = cure_of(&s, "gil_contention", "watch.py:9 in scan");
+    json_t *root = written(&p);
+    const json_t *place = json_object_get(json_object_get(root, "apart"), "place");
+    assert_string_equal(json_string_value(place), "watch.py:9 in scan");
+    json_decref(root);
+    /* Where no line was seen, the layer looks for a thread that computes. */
+    const struct plan q = cure_of(&s, "gil_contention", "");
+    root = written(&q);
+    place = json_object_get(json_object_get(root, "apart"), "place");
+    assert_string_equal(json_string_value(place), "");
+    json_decref(root);
+    const struct plan other = cure_of(&s, "gc_pauses", "");
+    root = written(&other);
+    assert_null(json_object_get(root, "apart"));
+    json_decref(root);
+}
+
 static void padding_without_a_loader_is_refused(void **state)
 {
     (void)state;
@@ -243,6 +303,9 @@ int main(void)
         cmocka_unit_test(
             rarer_work_is_measured_by_the_loop_where_it_lies_between_steps),
         cmocka_unit_test(a_finding_is_cured_as_its_advice_says),
+        cmocka_unit_test(batches_made_by_hand_are_larger_by_their_rows),
+        cmocka_unit_test(batches_of_an_unknown_size_are_not_enlarged),
+        cmocka_unit_test(a_thread_with_the_lock_becomes_a_process),
         cmocka_unit_test(padding_without_a_loader_is_refused),
         cmocka_unit_test(what_nothing_can_stand_for_is_refused_with_the_reason),
     };
