@@ -250,8 +250,8 @@ static int cure_collector(const struct plan_case *c, struct plan *p)
 static int cure_optimizer(const struct plan_case *c, struct plan *p)
 {
     (void)c;
-    p->optimizer = 2;
-    say(p, "optimizer", 2);
+    p->foreach = true;
+    (void)snprintf(p->asked, sizeof p->asked, "torch's own optimizer in its place");
     return 0;
 }
 
@@ -529,6 +529,8 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
         put_number(&w, "free", 1);
     if (p->optimizer > 0)
         put_number(&w, "optimizer", p->optimizer);
+    if (p->foreach)
+        put_number(&w, "foreach", 1);
     if (p->gc > 0) {
         json_key(&w, "gc");
         json_object_begin(&w);

@@ -362,7 +362,7 @@ struct outcome {
     bool known, settled;
     uint64_t steps;
     struct trial_counts counts;
-    char ended[16], why[256], function[96];
+    char ended[16], why[256], function[96], instead[96];
 };
 
 static void take_text(const json_t *o, const char *key, char *ret_text, size_t room)
@@ -386,6 +386,7 @@ static void read_outcome(const char *path, struct outcome *ret)
         const json_t *one = json_array_get(parts, i);
         take_text(one, "why", ret->why, sizeof ret->why);
         take_text(one, "function", ret->function, sizeof ret->function);
+        take_text(one, "instead", ret->instead, sizeof ret->instead);
         ret->settled = ret->settled && json_is_true(json_object_get(one, "settled"));
         if (json_object_get(one, "kept")) {
             ret->counts.kept = json_number_value(json_object_get(one, "kept"));
@@ -458,6 +459,8 @@ static void note_of(const struct outcome *o, struct trial_entry *e)
     struct buf note = BUF_INIT;
     if (o->function[0])
         buf_printf(&note, "left out: %s", o->function);
+    if (o->instead[0])
+        buf_printf(&note, "%sin its place: %s", note.len ? "; " : "", o->instead);
     if (strcmp(o->ended, "time") == 0)
         buf_printf(&note, "%sended by its time limit", note.len ? "; " : "");
     (void)snprintf(e->note, sizeof e->note, "%s", note.data);

@@ -51,7 +51,15 @@ def torch_comes(torch: Any) -> None:
     """torch was imported; Sonde's own hooks come after this, and stand outside of ours."""
     if course is None:
         return
-    for name in ("threads", "writes", "precision", "loader", "optimizer", "seldom"):
+    for name in (
+        "threads",
+        "writes",
+        "precision",
+        "loader",
+        "optimizer",
+        "foreach",
+        "seldom",
+    ):
         _install(name, "torch_came", course, torch)
     course.torch_came(torch)
 

@@ -198,6 +198,24 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_near(cure_of(&s, "batch_too_small", "").batch, 16, 0);
 }
 
+static void an_optimizer_gives_way_to_torchs_own_unless_it_is_asked_how_fast(
+    void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    const struct plan own = cure_of(&s, "optimizer_bound", "");
+    const struct plan asked = asked_for(&s, "optimizer=4");
+    json_t *root = written(&own);
+    assert_near(number(root, "foreach", NULL), 1, 0);
+    assert_null(json_object_get(root, "optimizer"));
+    json_decref(root);
+    root = written(&asked);
+    assert_near(number(root, "optimizer", NULL), 4, 0);
+    assert_null(json_object_get(root, "foreach"));
+    json_decref(root);
+}
+
 static void padding_without_a_loader_is_refused(void **state)
 {
     (void)state;
@@ -243,6 +261,8 @@ int main(void)
         cmocka_unit_test(
             rarer_work_is_measured_by_the_loop_where_it_lies_between_steps),
         cmocka_unit_test(a_finding_is_cured_as_its_advice_says),
+        cmocka_unit_test(
+            an_optimizer_gives_way_to_torchs_own_unless_it_is_asked_how_fast),
         cmocka_unit_test(padding_without_a_loader_is_refused),
         cmocka_unit_test(what_nothing_can_stand_for_is_refused_with_the_reason),
     };
