@@ -22,6 +22,7 @@ static const double SELDOM = 50, CHECKPOINT_TARGET = 0.02, EVALUATION_TARGET = 0
 static const double SAMPLE_US = 20, COMMON_BATCH = 64;
 static const double COPY_US = 100, COPY_US_PER_MB = 300;
 static const double NEVER = 1e6;
+static const double KEEP_MB = 1024; /* where nobody knows how much memory there is */
 
 static int refuse(char why[PLAN_WHY], const char *text)
 {
@@ -311,6 +312,16 @@ static int cure_threads(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
+/* Most of what a program makes anew lives side by side with little else: a quarter of the
+ * memory there is leaves the rest for what it holds. */
+static int cure_churn(const struct plan_case *c, struct plan *p)
+{
+    const double limit = c->f->v[FACT_MEMORY_LIMIT_MB];
+    p->keep_mb = limit > 0 ? limit / 4 : KEEP_MB;
+    (void)snprintf(p->asked, sizeof p->asked, "buffers used again");
+    return 0;
+}
+
 static int cure_precision(const struct plan_case *c, struct plan *p)
 {
     (void)c;
@@ -359,6 +370,7 @@ static const struct {
     { "evaluation_heavy", cure_evaluation },
     { "oversubscribed", cure_threads },
     { "batch_too_small", cure_batch },
+    { "allocation_churn", cure_churn },
     { "precision_unused", cure_precision },
     { "padding_waste", cure_padding },
 };
@@ -541,6 +553,8 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
     }
     if (p->threads > 0)
         put_number(&w, "threads", p->threads);
+    if (p->keep_mb > 0)
+        put_number(&w, "keep", 1);
     if (p->single)
         put_number(&w, "precision", 1);
     if (p->alike)

@@ -229,6 +229,14 @@ static void set_threads(int threads)
         (void)setenv(names[i], count, 1);
 }
 
+/* Read by libsonde-preload.so (capture/interpose/heap_kept.c). */
+static void set_keep(double mb)
+{
+    char bytes[32];
+    (void)snprintf(bytes, sizeof bytes, "%.0f", mb * (1 << 20));
+    (void)setenv("SONDE_TRIAL_KEEP", bytes, 1);
+}
+
 /* In the child: what `sonde run` would take for wishes about this run are not. */
 static void set_environment(const struct plan *plan, const struct place *p)
 {
@@ -243,6 +251,8 @@ static void set_environment(const struct plan *plan, const struct place *p)
     (void)setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     if (plan->threads > 0)
         set_threads(plan->threads);
+    if (plan->keep_mb > 0)
+        set_keep(plan->keep_mb);
 }
 
 static bool set_output(const struct place *p)

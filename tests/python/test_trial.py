@@ -817,3 +817,20 @@ def test_a_step_that_computes_gradients_itself_is_left_alone(optimized):
     settled, _, _, calls, _ = optimized("train(Own, steps=8, closure=True)\n")
     assert not settled
     assert calls == 7
+
+
+# ---- buffers that are kept ----
+
+
+def test_where_no_allocation_comes_by_nothing_is_measured():
+    from sonde._trial import kept
+
+    course = Course()
+    kept.install(course)
+    assert not course.parts
+    course = Course(keep=1)
+    kept.install(course)
+    for look in course.looks:
+        look()
+    assert not course.parts[0].settled
+    assert course.parts[0].why == "its allocations do not come by Sonde"

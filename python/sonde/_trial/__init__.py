@@ -43,7 +43,7 @@ def start() -> None:
     from . import steps
 
     course = steps.Course(_read(path))
-    for name in ("threads", "collector", "writes"):
+    for name in ("threads", "collector", "kept", "writes"):
         _install(name, "install", course)
 
 

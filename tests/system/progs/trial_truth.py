@@ -118,6 +118,13 @@ class Keeper:
             os.replace(self.path + ".part", self.path)
 
 
+def paint(step):
+    """Large arrays that are made anew, or one that is kept."""
+    for _ in range(8):
+        room = canvas if args.cured else np.empty(10 << 20, np.float32)
+        room.fill(step)
+
+
 def write_diary(step):
     for _ in range(5):
         diary_line(step)
@@ -163,6 +170,8 @@ def train():
         rare = not args.cured or step % 10 == 0
         if args.illness == "logging" and rare:
             write_diary(step)
+        if args.illness == "churn":
+            paint(step)
         if args.illness == "gc" and rare:
             gc.collect()
         if args.illness == "checkpoint":
@@ -191,6 +200,7 @@ args = parser.parse_args()
 torch.set_num_threads(1)
 precision = torch.float32 if args.cured else torch.float64
 keep = [[i] for i in range(400000)] if args.illness == "gc" else []
+canvas = np.empty(10 << 20, np.float32)
 with tempfile.TemporaryDirectory() as folder:
     diary = open(os.path.join(folder, "diary"), "w", encoding="ascii")
     train()

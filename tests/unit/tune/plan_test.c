@@ -192,6 +192,9 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_int_equal(cure_of(&s, "oversubscribed", "").threads, 2);
     assert_true(cure_of(&s, "precision_unused", "").single);
     assert_true(cure_of(&s, "padding_waste", "").alike);
+    assert_near(cure_of(&s, "allocation_churn", "").keep_mb, 1024, 0);
+    s.f.v[FACT_MEMORY_LIMIT_MB] = 8192;
+    assert_near(cure_of(&s, "allocation_churn", "").keep_mb, 2048, 0);
     s.f.v[FACT_EVALUATION_SHARE] = 0.5; /* to be a tenth: nine times as rare */
     assert_near(cure_of(&s, "evaluation_heavy", "").rare[0].times, 9, 0);
     s.f.v[FACT_BATCH_SIZE] = 4;
@@ -234,7 +237,7 @@ static void what_nothing_can_stand_for_is_refused_with_the_reason(void **state)
     (void)state;
     struct stated s;
     struct plan p;
-    static const char *const none[] = { "slow_blas", "memory_leak", "allocation_churn",
+    static const char *const none[] = { "slow_blas", "memory_leak",
                                         "sync_stall" /* without a place */,
                                         "epoch_boundary_stall" /* no workers */ };
     state_run(&s);
