@@ -6,13 +6,13 @@
  * about that size gets one of them, its pages in place.
  *
  * Only with SONDE_TRIAL_KEEP in the environment, which says how many bytes may be kept:
- * then these functions stand between heap.c and the allocator, by the table heap_real that
- * heap.c calls by anyway. Without it nothing here runs.
+ * then these functions stand between heap.c and the allocator, by the table heap_real
+ * that heap.c calls by anyway. Without it nothing here runs.
  *
  * Invariants: (1) a block in the store is the allocator's own and allocated: it can be
  * freed, grown and measured like any other once it is handed out  (2) the bytes in the
- * store are at most `most`; the oldest go first  (3) the store is in wiped memory: a child
- * begins with an empty one, and never touches its parent's blocks.
+ * store are at most `most`; the oldest go first  (3) the store is in wiped memory: a
+ * child begins with an empty one, and never touches its parent's blocks.
  * Threads: any; one lock. Who finds it held by itself (a signal handler) does without.
  */
 #include <stdlib.h>
@@ -28,8 +28,8 @@ enum {
     LISTS = 48 * PARTS,
 };
 
-/* Two rings by their rows' numbers: of about one size, the newest first, and of all, the
- * oldest last. Row 0 is none. */
+/* In two lists by their rows' numbers: of about one size, and of all by age; the newest
+ * are first. Row 0 is none. */
 struct kept {
     void *p;
     size_t usable;
@@ -52,7 +52,7 @@ static struct heap_functions behind;
 static struct store *store;
 static uint64_t most; /* bytes */
 
-/* ---- The store, under its lock -------------------------------------------------------- */
+/* ---- The store, under its lock ---------------------------------------------------- */
 
 static uint32_t list_of(size_t size)
 {
@@ -127,7 +127,7 @@ static uint32_t find(const struct store *s, size_t size, size_t alignment)
     return best;
 }
 
-/* ---- In the program's way --------------------------------------------------------------- */
+/* ---- In the program's way --------------------------------------------------------- */
 
 static void *again(size_t size, size_t alignment)
 {
@@ -215,7 +215,7 @@ static int kept_posix_memalign(void **ret, size_t alignment, size_t size)
     return 0;
 }
 
-/* ---- Whether at all ----------------------------------------------------------------------- */
+/* ---- Whether at all --------------------------------------------------------------- */
 
 void heap_keeps(void)
 {
@@ -235,7 +235,7 @@ void heap_keeps(void)
     __atomic_store_n(&heap_real.malloc, kept_malloc, __ATOMIC_RELEASE);
 }
 
-/* Found by the Python layer in a trial: blocks handed out again so far in this process. */
+/* Found by the Python layer in a trial: blocks handed out again in this process. */
 EXPORTED uint64_t sonde_heap_again_(void);
 
 uint64_t sonde_heap_again_(void)
