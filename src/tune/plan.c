@@ -312,12 +312,13 @@ static int cure_threads(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
-/* Most of what a program makes anew lives side by side with little else: a quarter of the
- * memory there is leaves the rest for what it holds. */
+/* A quarter of the memory there is for all of the program's processes: the rest is for what
+ * they hold. */
 static int cure_churn(const struct plan_case *c, struct plan *p)
 {
     const double limit = c->f->v[FACT_MEMORY_LIMIT_MB];
-    p->keep_mb = limit > 0 ? limit / 4 : KEEP_MB;
+    const double workers = c->f->v[FACT_WORKERS];
+    p->keep_mb = (limit > 0 ? limit / 4 : KEEP_MB) / (1 + (workers > 0 ? workers : 0));
     (void)snprintf(p->asked, sizeof p->asked, "buffers used again");
     return 0;
 }

@@ -42,7 +42,7 @@ struct plan {
     double gc;        /* times more seldom; 0: as it is */
     bool gc_freeze;
     int threads;    /* 0: as they are */
-    double keep_mb; /* freed blocks that are kept and used again; 0: none */
+    double keep_mb; /* freed blocks that a process keeps and uses again; 0: none */
     struct plan_rare rare[PLAN_RARE];
     size_t rare_count;
     const char *memo_place; /* a function whose results are kept; "" none */

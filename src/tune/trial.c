@@ -243,7 +243,8 @@ static void set_environment(const struct plan *plan, const struct place *p)
     static const char *const not_ours[] = { "SONDE_STEPS",     "SONDE_AFTER",
                                             "SONDE_DURATION",  "SONDE_TIMEOUT",
                                             "SONDE_NAME",      "SONDE_FORMAT",
-                                            "SONDE_NO_PYTHON", "SONDE_DISABLE" };
+                                            "SONDE_NO_PYTHON", "SONDE_DISABLE",
+                                            "SONDE_TRIAL_KEEP" };
     for (size_t i = 0; i < sizeof not_ours / sizeof *not_ours; i++)
         (void)unsetenv(not_ours[i]);
     (void)setenv("SONDE_TRIAL", p->spec.data, 1);

@@ -195,6 +195,8 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_near(cure_of(&s, "allocation_churn", "").keep_mb, 1024, 0);
     s.f.v[FACT_MEMORY_LIMIT_MB] = 8192;
     assert_near(cure_of(&s, "allocation_churn", "").keep_mb, 2048, 0);
+    s.f.v[FACT_WORKERS] = 3; /* each process keeps its own */
+    assert_near(cure_of(&s, "allocation_churn", "").keep_mb, 512, 0);
     s.f.v[FACT_EVALUATION_SHARE] = 0.5; /* to be a tenth: nine times as rare */
     assert_near(cure_of(&s, "evaluation_heavy", "").rare[0].times, 9, 0);
     s.f.v[FACT_BATCH_SIZE] = 4;
