@@ -22,6 +22,7 @@ static const double SELDOM = 50, CHECKPOINT_TARGET = 0.02, EVALUATION_TARGET = 0
 static const double SAMPLE_US = 20, COMMON_BATCH = 64;
 static const double COPY_US = 100, COPY_US_PER_MB = 300;
 static const double NEVER = 1e6;
+static const double KEEP_MB = 1024; /* where nobody knows how much memory there is */
 
 static int refuse(char why[PLAN_WHY], const char *text)
 {
@@ -263,8 +264,8 @@ static int cure_collector(const struct plan_case *c, struct plan *p)
 static int cure_optimizer(const struct plan_case *c, struct plan *p)
 {
     (void)c;
-    p->optimizer = 2;
-    say(p, "optimizer", 2);
+    p->foreach = true;
+    (void)snprintf(p->asked, sizeof p->asked, "torch's own optimizer in its place");
     return 0;
 }
 
@@ -331,6 +332,17 @@ static int cure_lock(const struct plan_case *c, struct plan *p)
     return 0;
 }
 
+/* A quarter of the memory there is for all of the program's processes: the rest is for what
+ * they hold. */
+static int cure_churn(const struct plan_case *c, struct plan *p)
+{
+    const double limit = c->f->v[FACT_MEMORY_LIMIT_MB];
+    const double workers = c->f->v[FACT_WORKERS];
+    p->keep_mb = (limit > 0 ? limit / 4 : KEEP_MB) / (1 + (workers > 0 ? workers : 0));
+    (void)snprintf(p->asked, sizeof p->asked, "buffers used again");
+    return 0;
+}
+
 static int cure_precision(const struct plan_case *c, struct plan *p)
 {
     (void)c;
@@ -378,6 +390,7 @@ static const struct {
     { "oversubscribed", cure_threads },
     { "batch_too_small", cure_batch },
     { "gil_contention", cure_lock },
+    { "allocation_churn", cure_churn },
     { "precision_unused", cure_precision },
     { "padding_waste", cure_padding },
 };
@@ -561,6 +574,8 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
         put_number(&w, "free", 1);
     if (p->optimizer > 0)
         put_number(&w, "optimizer", p->optimizer);
+    if (p->foreach)
+        put_number(&w, "foreach", 1);
     if (p->gc > 0) {
         json_key(&w, "gc");
         json_object_begin(&w);
@@ -577,6 +592,8 @@ void plan_write(const struct plan *p, const struct plan_course *course, struct b
         put_text(&w, "place", p->apart);
         json_object_end(&w);
     }
+    if (p->keep_mb > 0)
+        put_number(&w, "keep", 1);
     if (p->single)
         put_number(&w, "precision", 1);
     if (p->alike)

@@ -39,9 +39,11 @@ struct plan {
     bool even; /* slow samples become like the others */
     bool data_free;
     double optimizer; /* times as fast; 0: as it is */
+    bool foreach;     /* torch's own, for all parameters at once, does its work */
     double gc;        /* times more seldom; 0: as it is */
     bool gc_freeze;
-    int threads; /* 0: as they are */
+    int threads;    /* 0: as they are */
+    double keep_mb; /* freed blocks that a process keeps and uses again; 0: none */
     struct plan_rare rare[PLAN_RARE];
     size_t rare_count;
     const char *memo_place; /* a function whose results are kept; "" none */

@@ -229,13 +229,22 @@ static void set_threads(int threads)
         (void)setenv(names[i], count, 1);
 }
 
+/* Read by libsonde-preload.so (capture/interpose/heap_kept.c). */
+static void set_keep(double mb)
+{
+    char bytes[32];
+    (void)snprintf(bytes, sizeof bytes, "%.0f", mb * (1 << 20));
+    (void)setenv("SONDE_TRIAL_KEEP", bytes, 1);
+}
+
 /* In the child: what `sonde run` would take for wishes about this run are not. */
 static void set_environment(const struct plan *plan, const struct place *p)
 {
     static const char *const not_ours[] = { "SONDE_STEPS",     "SONDE_AFTER",
                                             "SONDE_DURATION",  "SONDE_TIMEOUT",
                                             "SONDE_NAME",      "SONDE_FORMAT",
-                                            "SONDE_NO_PYTHON", "SONDE_DISABLE" };
+                                            "SONDE_NO_PYTHON", "SONDE_DISABLE",
+                                            "SONDE_TRIAL_KEEP" };
     for (size_t i = 0; i < sizeof not_ours / sizeof *not_ours; i++)
         (void)unsetenv(not_ours[i]);
     (void)setenv("SONDE_TRIAL", p->spec.data, 1);
@@ -243,6 +252,8 @@ static void set_environment(const struct plan *plan, const struct place *p)
     (void)setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     if (plan->threads > 0)
         set_threads(plan->threads);
+    if (plan->keep_mb > 0)
+        set_keep(plan->keep_mb);
 }
 
 static bool set_output(const struct place *p)
@@ -362,7 +373,7 @@ struct outcome {
     bool known, settled;
     uint64_t steps;
     struct trial_counts counts;
-    char ended[16], why[256], function[96];
+    char ended[16], why[256], function[96], instead[96];
 };
 
 static void take_text(const json_t *o, const char *key, char *ret_text, size_t room)
@@ -386,6 +397,7 @@ static void read_outcome(const char *path, struct outcome *ret)
         const json_t *one = json_array_get(parts, i);
         take_text(one, "why", ret->why, sizeof ret->why);
         take_text(one, "function", ret->function, sizeof ret->function);
+        take_text(one, "instead", ret->instead, sizeof ret->instead);
         ret->settled = ret->settled && json_is_true(json_object_get(one, "settled"));
         if (json_object_get(one, "kept")) {
             ret->counts.kept = json_number_value(json_object_get(one, "kept"));
@@ -458,6 +470,8 @@ static void note_of(const struct outcome *o, struct trial_entry *e)
     struct buf note = BUF_INIT;
     if (o->function[0])
         buf_printf(&note, "left out: %s", o->function);
+    if (o->instead[0])
+        buf_printf(&note, "%sin its place: %s", note.len ? "; " : "", o->instead);
     if (strcmp(o->ended, "time") == 0)
         buf_printf(&note, "%sended by its time limit", note.len ? "; " : "");
     (void)snprintf(e->note, sizeof e->note, "%s", note.data);

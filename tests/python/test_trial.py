@@ -1039,3 +1039,158 @@ def test_a_batch_that_changed_in_another_way_is_not_measured(larger):
 def test_batches_of_any_width_are_larger_by_their_rows_alone(larger):
     rows, _ = larger(WIDTHS.format("z[i:i + 4, :5 + i % 7]"))
     assert rows[-1][2] and not rows[-1][3]
+
+
+# ---- torch's optimizer in the place of one's own ----
+
+OPTIMIZERS = """
+import json, sys
+sys.path.insert(0, {package!r})
+import torch
+from sonde._trial import foreach, steps
+
+class Course:
+    spec, step, looks, parts, past_start = {{"foreach": 1}}, 0, [], [], True
+    def part(self, name):
+        self.parts.append(steps.Part(name))
+        return self.parts[-1]
+
+course = Course()
+foreach.torch_came(course, torch)
+calls = []
+
+class Own(torch.optim.Optimizer):
+    kept = {{"m": 1, "v": 1}}  # how many times the parameter's size
+
+    def __init__(self, params):
+        super().__init__(params, {{"lr": 0.1}})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        calls.append(self)
+        if closure is not None:
+            with torch.enable_grad():
+                closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                for name, times in self.kept.items():
+                    self.state[p][name] = torch.zeros(times, *p.shape).squeeze(0)
+                p -= group["lr"] * p.grad
+
+def train(make, steps=20, closure=False, sparse=False):
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 2)
+    if sparse:
+        net = torch.nn.Embedding(4, 2, sparse=True)
+    optimizer = make(net.parameters())
+    x = torch.arange(4) if sparse else torch.ones(3, 4)
+    for course.step in range(1, steps):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step(*[lambda: None] if closure else [])
+        for look in course.looks:
+            look()
+    part = course.parts[0]
+    bias = next(net.parameters()).flatten()[0].item()
+    print(json.dumps([part.settled, part.why, part.told.get("instead"), len(calls), bias]))
+
+{text}
+"""
+
+
+@pytest.fixture
+def optimized(tmp_path):
+    """A program whose optimizer's step torch does: settled, why not, by what, how often the
+    program's own was called, and one of the parameters."""
+    if not has_torch():
+        pytest.skip("no torch here")
+
+    def go(text):
+        file = tmp_path / "program.py"
+        file.write_text(OPTIMIZERS.format(package=str(conftest.PACKAGE), text=text))
+        return json.loads(conftest.python(file).stdout.splitlines()[-1])
+
+    return go
+
+
+@pytest.mark.parametrize(
+    "kept, kind",
+    [({}, "SGD"), ({"m": 1}, "SGD"), ({"m": 1, "v": 1}, "AdamW"), ({"v": 1, "t": 1}, "AdamW")],
+)
+def test_one_s_own_optimizer_gives_way_to_the_nearest_of_torch(optimized, kept, kind):
+    settled, why, instead, calls, weight = optimized(f"Own.kept = {kept}\ntrain(Own)\n")
+    assert (settled, why) == (True, "")
+    assert instead in (f"torch.optim.{kind}()", f"torch.optim.{kind}(foreach=True)")
+    assert calls == 1  # the one before the first look
+    assert weight == weight
+
+
+def test_moments_that_are_kept_in_lists_are_counted(optimized):
+    assert optimized(
+        "class Lists(Own):\n"
+        "    kept = {}\n"
+        "    def __init__(self, params):\n"
+        "        super().__init__(params)\n"
+        "        self.m, self.v = ([torch.zeros_like(p) for p in g['params']]"
+        " for g in self.param_groups * 2)\n"
+        "train(Lists)\n"
+    )[2].startswith("torch.optim.AdamW(")
+
+
+def test_a_class_derived_from_one_of_torch_gives_way_to_that(optimized):
+    settled, _, instead, calls, _ = optimized(
+        "class Slow(torch.optim.RMSprop):\n"
+        "    def step(self, closure=None):\n"
+        "        calls.append(self)\n"
+        "        return super().step(closure)\n"
+        "train(Slow)\n"
+    )
+    assert settled
+    assert instead.startswith("torch.optim.RMSprop(")
+    assert calls == 1
+
+
+def test_one_of_torch_s_own_is_set_to_all_parameters_at_once(optimized):
+    loop = "train(lambda ps: torch.optim.Adam(ps, lr=0.1, foreach=False))\n"
+    settled, why, instead, _, weight = optimized(loop)
+    assert (settled, why) == (True, "")
+    assert instead in ("Adam(foreach=True)", "Adam(fused=True)")
+    truth = optimized("course.looks.clear()\n" + loop)[4]
+    assert weight == pytest.approx(truth, abs=5e-3)  # it is the same optimizer, and trains
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("train(lambda ps: torch.optim.Adam(ps, foreach=True))", "all parameters at once already"),
+        ("train(torch.optim.SparseAdam, sparse=True)", "torch has no other way for SparseAdam"),
+        ("Own.kept = {'left': 3}\ntrain(Own)", "it keeps more than moments"),
+    ],
+)
+def test_what_torch_has_nothing_for_is_told(optimized, text, why):
+    settled, said = optimized(text)[:2]
+    assert not settled
+    assert why in said
+
+
+def test_a_step_that_computes_gradients_itself_is_left_alone(optimized):
+    settled, _, _, calls, _ = optimized("train(Own, steps=8, closure=True)\n")
+    assert not settled
+    assert calls == 7
+
+
+# ---- buffers that are kept ----
+
+
+def test_where_no_allocation_comes_by_nothing_is_measured():
+    from sonde._trial import kept
+
+    course = Course()
+    kept.install(course)
+    assert not course.parts
+    course = Course(keep=1)
+    kept.install(course)
+    for look in course.looks:
+        look()
+    assert not course.parts[0].settled
+    assert course.parts[0].why == "its allocations do not come by Sonde"

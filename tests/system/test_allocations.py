@@ -615,3 +615,35 @@ def test_a_full_budget_is_told(tmp_path):
     )
     assert done.stdout == "/dev/null\n" * 30
     assert "found no room" in " ".join(done.report()["notes"])
+
+
+# ---- Used again, in a trial ------------------------------------------------------
+
+
+def kept(tmp_path, **env):
+    done = run(tmp_path / "run", program("alloc_kept"), env=environment(**env))
+    return json.loads(done.stdout), allocations(done)
+
+
+def test_a_trial_hands_large_blocks_out_again(tmp_path):
+    """The program checks what it is given: zeroed, aligned, large enough, nobody else's."""
+    found, counted = kept(tmp_path, SONDE_TRIAL_KEEP=1 << 30)
+    assert found["faults"] < 1000  # ten blocks of 10,240 pages each
+    assert found["anew"]  # in the child of a fork
+    assert found["left_mb"] > 6 * 40
+    # What the program did is counted as ever.
+    plain = kept(tmp_path / "plain")[1]
+    assert (counted["count"], counted["frees"]) == (plain["count"], plain["frees"])
+
+
+def test_a_trial_keeps_no_more_than_it_may(tmp_path):
+    found = kept(tmp_path, SONDE_TRIAL_KEEP=100 << 20)[0]
+    assert found["faults"] < 1000
+    assert found["left_mb"] < 100 + 60  # the rest is the heap's
+
+
+@pytest.mark.parametrize("keep", [{}, {"SONDE_TRIAL_KEEP": "x"}, {"SONDE_TRIAL_KEEP": 0}])
+def test_nothing_is_kept_unless_a_trial_asks(tmp_path, keep):
+    found = kept(tmp_path, **keep)[0]
+    assert found["faults"] > 10 * 5000
+    assert found["left_mb"] < 120

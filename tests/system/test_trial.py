@@ -132,6 +132,28 @@ def test_doubles_that_are_left_are_told_and_nothing_is_measured(made):
     assert not report["trials"]
 
 
+def test_torchs_own_optimizer_takes_the_place_of_a_slow_one(made):
+    sick = made("optimizer")
+    done = sick.ask("--json", "--measure")
+    finding = json.loads(done.stdout)["bottlenecks"][0]
+    assert finding["id"] == "optimizer_bound", done.stderr
+    trial = finding["trial"]
+    assert trial, done.stderr
+    assert "in its place: torch.optim.AdamW(" in trial["note"]
+    # Half of the time that it had taken would be three times that.
+    assert close(trial["step_ms"], made("optimizer", "--cured").mean_ms()), trial
+
+
+def test_buffers_are_used_again(made):
+    sick = made("churn")
+    done = sick.ask("--json", "--measure")
+    finding = json.loads(done.stdout)["bottlenecks"][0]
+    assert finding["id"] == "allocation_churn", done.stderr
+    assert finding["trial"], done.stderr
+    step_ms = finding["trial"]["step_ms"]
+    assert close(step_ms, made("churn", "--cured").mean_ms()), (step_ms, sick.mean_ms())
+
+
 def test_batches_are_made_of_samples_of_one_length(made):
     sick = made("padding")
     done = sick.ask("--json", "--measure")

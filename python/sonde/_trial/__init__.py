@@ -43,7 +43,7 @@ def start() -> None:
     from . import steps
 
     course = steps.Course(_read(path))
-    for name in ("threads", "collector", "writes", "apart"):
+    for name in ("threads", "collector", "kept", "writes", "apart"):
         _install(name, "install", course)
 
 
@@ -51,7 +51,16 @@ def torch_comes(torch: Any) -> None:
     """torch was imported; Sonde's own hooks come after this, and stand outside of ours."""
     if course is None:
         return
-    for name in ("threads", "writes", "precision", "loader", "optimizer", "seldom", "rows"):
+    for name in (
+        "threads",
+        "writes",
+        "precision",
+        "loader",
+        "optimizer",
+        "foreach",
+        "seldom",
+        "rows",
+    ):
         _install(name, "torch_came", course, torch)
     course.torch_came(torch)
 

@@ -6,6 +6,7 @@
  *     heap_sample.c    call sites and sampled blocks
  *     heap_snapshot.c  sonde_heap_snapshot()
  *     heap_events.c    every event
+ *     heap_kept.c      in a trial: large blocks are kept and used again
  *
  * A thread counts in a cell. The cell is in wiped memory and points into the file, so
  * the child of a fork finds a zeroed cell (no row) and takes the slow way, where it gets
@@ -184,6 +185,9 @@ static inline size_t heap_usable(void *p)
     return __builtin_expect(heap_sizes_in_front, 1) ? heap_usable_in_front(p)
                                                     : heap_real.usable(p);
 }
+
+/* Has blocks kept and used again, where a trial asks for it; once, at start-up. */
+void heap_keeps(void);
 
 /* Looks all of them up; false: not now, we are in the middle of it. */
 bool heap_resolve(void);

@@ -313,6 +313,8 @@ void heap_start(void)
     if ((allocator_flags & HEAP_OWN_MALLOC) && !heap)
         heap_stays_out(
             "it has a malloc of its own, which nothing can stand in front of");
+    else
+        heap_keeps();
 }
 
 /* The file grows no more: it would take system calls. */

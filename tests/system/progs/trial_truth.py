@@ -95,6 +95,21 @@ class Samples(Dataset):
         return torch.ones(8)
 
 
+class Own(torch.optim.Optimizer):
+    """Adam's moments, and much ado about them."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self):
+        work(0.02)
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p].setdefault("m", torch.zeros_like(p)).lerp_(p.grad, 0.1)
+                self.state[p].setdefault("v", torch.zeros_like(p)).lerp_(p.grad**2, 0.1)
+
+
 class Keeper:
     def __init__(self, path, every):
         self.path, self.every = path, every
@@ -104,6 +119,13 @@ class Keeper:
             work(0.02)
             torch.save(net.state_dict(), self.path + ".part")
             os.replace(self.path + ".part", self.path)
+
+
+def paint(step):
+    """Large arrays that are made anew, or one that is kept."""
+    for _ in range(8):
+        room = canvas if args.cured else np.empty(10 << 20, np.float32)
+        room.fill(step)
 
 
 def write_diary(step):
@@ -159,7 +181,9 @@ def train():
     if args.illness == "precision" and "kept" in args.save:  # in a way nobody sees
         net.to(vars(torch)["float64"])
         Samples.__getitem__ = lambda self, i: torch.ones(8, dtype=vars(torch)["float64"])
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    own = args.illness == "optimizer"
+    kind = torch.optim.SGD if not own else torch.optim.AdamW if args.cured else Own
+    optimizer = kind(net.parameters(), lr=0.1)
     loader = DataLoader(Samples(), batch_size=4, num_workers=0)
     if args.illness == "padding":
         loader = songs()
@@ -179,6 +203,8 @@ def train():
         rare = not args.cured or step % 10 == 0
         if args.illness == "logging" and rare:
             write_diary(step)
+        if args.illness == "churn":
+            paint(step)
         if args.illness == "gc" and rare:
             gc.collect()
         if args.illness == "checkpoint":
@@ -208,6 +234,7 @@ torch.set_num_threads(1)
 precision = torch.float32 if args.cured else torch.float64
 news = queue.Queue(2)
 keep = [[i] for i in range(400000)] if args.illness == "gc" else []
+canvas = np.empty(10 << 20, np.float32)
 with tempfile.TemporaryDirectory() as folder:
     diary = open(os.path.join(folder, "diary"), "w", encoding="ascii")
     train()

@@ -192,6 +192,11 @@ static void a_finding_is_cured_as_its_advice_says(void **state)
     assert_int_equal(cure_of(&s, "oversubscribed", "").threads, 2);
     assert_true(cure_of(&s, "precision_unused", "").single);
     assert_true(cure_of(&s, "padding_waste", "").alike);
+    assert_near(cure_of(&s, "allocation_churn", "").keep_mb, 1024, 0);
+    s.f.v[FACT_MEMORY_LIMIT_MB] = 8192;
+    assert_near(cure_of(&s, "allocation_churn", "").keep_mb, 2048, 0);
+    s.f.v[FACT_WORKERS] = 3; /* each process keeps its own */
+    assert_near(cure_of(&s, "allocation_churn", "").keep_mb, 512, 0);
     s.f.v[FACT_EVALUATION_SHARE] = 0.5; /* to be a tenth: nine times as rare */
     assert_near(cure_of(&s, "evaluation_heavy", "").rare[0].times, 9, 0);
     s.f.v[FACT_BATCH_SIZE] = 4;
@@ -258,6 +263,24 @@ static void a_thread_with_the_lock_becomes_a_process(void **state)
     json_decref(root);
 }
 
+static void an_optimizer_gives_way_to_torchs_own_unless_it_is_asked_how_fast(
+    void **state)
+{
+    (void)state;
+    struct stated s;
+    state_run(&s);
+    const struct plan own = cure_of(&s, "optimizer_bound", "");
+    const struct plan asked = asked_for(&s, "optimizer=4");
+    json_t *root = written(&own);
+    assert_near(number(root, "foreach", NULL), 1, 0);
+    assert_null(json_object_get(root, "optimizer"));
+    json_decref(root);
+    root = written(&asked);
+    assert_near(number(root, "optimizer", NULL), 4, 0);
+    assert_null(json_object_get(root, "foreach"));
+    json_decref(root);
+}
+
 static void padding_without_a_loader_is_refused(void **state)
 {
     (void)state;
@@ -276,7 +299,7 @@ static void what_nothing_can_stand_for_is_refused_with_the_reason(void **state)
     (void)state;
     struct stated s;
     struct plan p;
-    static const char *const none[] = { "slow_blas", "memory_leak", "allocation_churn",
+    static const char *const none[] = { "slow_blas", "memory_leak",
                                         "sync_stall" /* without a place */,
                                         "epoch_boundary_stall" /* no workers */ };
     state_run(&s);
@@ -306,6 +329,8 @@ int main(void)
         cmocka_unit_test(batches_made_by_hand_are_larger_by_their_rows),
         cmocka_unit_test(batches_of_an_unknown_size_are_not_enlarged),
         cmocka_unit_test(a_thread_with_the_lock_becomes_a_process),
+        cmocka_unit_test(
+            an_optimizer_gives_way_to_torchs_own_unless_it_is_asked_how_fast),
         cmocka_unit_test(padding_without_a_loader_is_refused),
         cmocka_unit_test(what_nothing_can_stand_for_is_refused_with_the_reason),
     };
