@@ -189,7 +189,7 @@ static void add_allocations(struct report *r)
         : a->in_spells
             ? "every call of the malloc family counted inside the program for ten "
               "seconds; since then, of threads with over 100,000 calls a second, one "
-              "stretch of sixteen, for all (SONDE_ALLOC_EXACT_S=inf: every call)"
+              "stretch of thirty-two, for all (SONDE_ALLOC_EXACT_S=inf: every call)"
             : "every call of the malloc family counted inside the program; realloc "
               "is an allocation and a free",
         !a->known ? "" : a->in_spells ? "estimate" : "exact");

@@ -44,7 +44,7 @@ enum {
     HEAP_MEAN_LAST = 512 << 10,
     HEAP_MEAN_MOST = 16 << 20,
     HEAP_MEAN_SAMPLES = 512, /* then the mean doubles */
-    HEAP_SPELLS = 16,        /* of so many stretches one is counted, for all */
+    HEAP_SPELLS = 32,        /* of so many stretches one is counted, for all */
 };
 
 enum heap_state {

@@ -42,7 +42,8 @@ static ALWAYS_INLINE uint64_t whereabouts(void)
 {
     enum { NO_LANE = 3 };
     const struct sonde_lane *lane = sonde_lane_;
-    return LIKELY(lane) ? __atomic_load_n(&lane->cursor, __ATOMIC_RELAXED) | 1 : NO_LANE;
+    return LIKELY(lane) ? __atomic_load_n(&lane->cursor, __ATOMIC_RELAXED) | 1
+                        : NO_LANE;
 }
 
 /* Its events go no further, or by another way than the cursor's (record/lanes.c): zones

@@ -68,19 +68,19 @@ struct heap_cell {
      * there is a cell, that it is the zone's, and what to do. Both 0, which is nowhere:
      * the long way. */
     uint64_t usual, counts;
-    int64_t until;       /* bytes to allocate to the next thing to do besides counting */
-    int64_t until_freed; /* bytes to free likewise */
-    const uint64_t *any; /* heap->any */
-    int64_t enough;      /* bytes after which the process row is told */
-    uint32_t gear;       /* enum heap_gear */
-    uint32_t events;     /* since the pace was looked at */
+    int64_t until; /* bytes to allocate to the next thing to do besides counting */
+    int64_t until_freed;      /* bytes to free likewise */
+    const uint64_t *any;      /* heap->any */
+    int64_t enough;           /* bytes after which the process row is told */
+    uint32_t gear;            /* enum heap_gear */
+    uint32_t events;          /* since the pace was looked at */
     int64_t span, span_freed; /* what `until` and `until_freed` began with */
     int64_t sample_in;        /* bytes from there to the next sample */
     uint64_t mean;            /* with which that was drawn */
     uint64_t random;
     uint64_t paced_ms, paced_calls; /* when that was, and the calls so far */
-    uint32_t zone;   /* whose row it is */
-    uint32_t number; /* of the thread */
+    uint32_t zone;                  /* whose row it is */
+    uint32_t number;                /* of the thread */
     /* Where in the row sizes up to 16, 32 … HEAP_SMALL are counted, from size[0], in
      * bytes. Counting leading zeros without LZCNT, which not every x86-64 has, takes
      * eight operations on AMD's. Here rather than among the constants: a page less. */

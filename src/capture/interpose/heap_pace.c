@@ -16,9 +16,9 @@
 #include "capture/interpose/heap.h"
 
 enum {
-    BUSY = 100000,     /* allocations and frees of a thread in a second */
-    LOOK_EVENTS = 64,  /* the clock is asked so seldom, */
-    LOOK_MS = 1000,    /* … and the calls are added up so seldom */
+    BUSY = 100000,    /* allocations and frees of a thread in a second */
+    LOOK_EVENTS = 64, /* the clock is asked so seldom, */
+    LOOK_MS = 1000,   /* … and the calls are added up so seldom */
 };
 
 /* Of the zones the thread was in lately. Rows may have gone from the cache: then it is

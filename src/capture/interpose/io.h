@@ -218,23 +218,6 @@ void io_file_opened(int fd, const struct io_fd *f, uint64_t ticks);
 void io_step_read(const struct io_fd *f, uint64_t bytes, uint64_t ticks);
 void io_step_written(const struct io_fd *f, uint64_t bytes, uint64_t ticks);
 
-static inline bool io_begin(struct io_call *c, int fd)
-{
-    struct io_state *s = io;
-    if (UNLIKELY(inside_busy))
-        return false;
-    if (UNLIKELY(!s || !s->on || (unsigned)fd >= IO_FDS))
-        return io_begin_slow(c, fd);
-    struct io_fd *f = &s->fd[fd];
-    c->alone = f->owner == inside_thread();
-    c->row = c->alone ? f->row : f->shared;
-    if (UNLIKELY(!c->row || !(f->flags & IO_FD_LOOKED)))
-        return io_begin_slow(c, fd);
-    c->fd = f;
-    c->start = io_ticks();
-    return true;
-}
-
 /* Whether the bytes follow those before; remembers where they end. */
 static inline bool io_follows(struct io_fd *f, enum io_direction d, uint64_t offset,
                               uint64_t bytes)
@@ -251,43 +234,11 @@ static inline bool io_follows(struct io_fd *f, enum io_direction d, uint64_t off
     return follows;
 }
 
-/* Counts `bytes` that took `ticks`. */
-static inline void io_count(struct io_call *c, enum io_direction d, enum io_way way,
-                            uint64_t bytes, uint64_t offset, uint64_t ticks)
-{
-    struct io_side *side = &c->row->side[d];
-    const bool alone = c->alone;
-    const uint64_t at = offset == IO_HERE ? c->fd->pos : offset;
-    if (bytes && io_follows(c->fd, d, offset, bytes))
-        io_add(&side->sequential, 1, alone);
-    io_add(&side->bytes, bytes, alone);
-    io_add(&side->ticks, ticks, alone);
-    io_add32(&side->latency[io_bucket(ticks)], alone);
-    io_add(&side->sizes[io_size_class(bytes)], 1, alone);
-    if (UNLIKELY(!(c->row->ways & 1u << way)))
-        (void)__atomic_fetch_or(&c->row->ways, 1u << way, __ATOMIC_RELAXED);
-    const uint32_t zone = inside_zone();
-    if (zone)
-        io_count_zone(zone, d, bytes, ticks);
-    else if (d == IO_READ && bytes)
-        io_step_read(c->fd, bytes, ticks);
-    else if (bytes)
-        io_step_written(c->fd, bytes, ticks);
-    if (UNLIKELY(io->trace))
-        io_event(c, d, way, (int64_t)bytes, at, ticks);
-}
-
-static inline void io_end(struct io_call *c, enum io_direction d, enum io_way way,
-                          int64_t result, uint64_t offset)
-{
-    const uint64_t now = io_ticks();
-    if (UNLIKELY(result < 0))
-        io_failed(c, d, errno);
-    else
-        io_count(c, d, way, (uint64_t)result, offset, now - c->start);
-    if (UNLIKELY(now > io->next_reading))
-        io_take_reading(now);
-}
+/* One copy for all callers: a training step leaves none of this in the caches, and what
+ * a call costs there is the lines of code it has to fetch. */
+bool io_begin(struct io_call *c, int fd);
+void io_end(struct io_call *c, enum io_direction d, enum io_way way, int64_t result,
+            uint64_t offset);
 
 /* ---- Descriptors (io_fds.c, io_rows.c) --------------------------------------------------- */
 
