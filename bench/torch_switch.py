@@ -1,10 +1,13 @@
 """The loop of torch_train.py, with all of Sonde taken out and put back, window by window.
 
-    sonde run -q -o DIR -- python bench/torch_switch.py DETOUR SETTLE_S WINDOW_S ROUNDS [STATE…]
+    sonde run -q -o DIR -- python bench/torch_switch.py DETOUR SETTLE_S PHASE…
 
-Prints one JSON object: mean step times of windows in each state, in an order drawn anew each
-round. States: on, off (both, when none is named), or parts: memory, files, recorder,
-supervisor, several of them as memory+recorder. "off" is:
+A PHASE is WINDOW_S:ROUNDS:STATE,STATE…: so many rounds, in each of them a window in every
+state, in an order drawn anew. Prints one JSON list: for each phase the mean step times of
+the windows by state. States: on, off, or parts: memory, files, recorder, supervisor, several
+of them as memory+recorder. Windows should be short (0.13 s are some 25 steps): a machine
+drifts more slowly than that. Those that differ in the supervisor should not be: it has to
+catch up with what it missed. "off" is:
 no call goes through libsonde-preload.so, in the worker neither (detour/detour.c), nothing is
 recorded, and the processes of `sonde run` stand still. What stays is the code of the
 Python layer that finds itself off, and events of the kernel where a spell of sampling was
@@ -54,9 +57,6 @@ class Switch:
             if self.lib.detour_set(self.state & (MEMORY | FILES)) < 0:
                 raise OSError("the table of addresses cannot be written")
 
-    def slots(self):
-        return self.lib.detour_find(LIBRARY)
-
 
 class Switched(Images):
     def __init__(self, n, switch):
@@ -88,7 +88,7 @@ def watchers():
     return found
 
 
-def main(path, settle_s, window_s, rounds, states):
+def main(path, settle_s, phases):
     import sonde
 
     torch.manual_seed(0)
@@ -124,21 +124,29 @@ def main(path, settle_s, window_s, rounds, states):
         for pid in others:
             os.kill(pid, signal.SIGCONT if state & SUPERVISOR else signal.SIGSTOP)
 
-    run(settle_s)
-    switch.follow()
-    found, order = {name: [] for name in states}, list(states)
-    try:
+    def phase(window_s, rounds, states):
+        found, order = {name: [] for name in states}, list(states)
         for _ in range(rounds):
+            random.shuffle(order)
             for name in order:
                 set_all(states[name])
                 found[name].append(run(window_s))
-            random.shuffle(order)
+        return found
+
+    run(settle_s)
+    switch.follow()
+    try:
+        answer = [phase(*p) for p in phases]
     finally:
         set_all(ALL)
-    print(json.dumps({**found, "slots": switch.slots()}), flush=True)
+    print(json.dumps(answer), flush=True)
+
+
+def parsed(text):
+    window_s, rounds, names = text.split(":")
+    states = {n: sum(STATES[part] for part in n.split("+")) for n in names.split(",")}
+    return float(window_s), int(rounds), states
 
 
 if __name__ == "__main__":
-    numbers = float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
-    names = sys.argv[5:] or ("off", "on")
-    main(sys.argv[1], *numbers, {n: sum(STATES[part] for part in n.split("+")) for n in names})
+    main(sys.argv[1], float(sys.argv[2]), [parsed(text) for text in sys.argv[3:]])
