@@ -547,11 +547,15 @@ uint64_t sonde_heap_high_(void)
     return high > now ? high : now;
 }
 
-/* How long blocks that were never freed had lived. */
+/* How long blocks that were never freed had lived; and what this thread, which is busy if
+ * any is, has kept for itself. */
 __attribute__((destructor)) static void ended(void)
 {
-    if (heap && __atomic_load_n(&heap->state, __ATOMIC_ACQUIRE) == OPEN)
-        __atomic_store_n(&heap->process->exit_ticks, ticks_now(), __ATOMIC_RELAXED);
+    if (!heap || __atomic_load_n(&heap->state, __ATOMIC_ACQUIRE) != OPEN)
+        return;
+    __atomic_store_n(&heap->process->exit_ticks, ticks_now(), __ATOMIC_RELAXED);
+    if (heap_cell->row)
+        heap_tell(heap_cell);
 }
 
 /* ---- Memory from the kernel ------------------------------------------------------- */
