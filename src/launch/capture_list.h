@@ -11,6 +11,5 @@ extern const struct capture_ops capture_preload;
 extern const struct capture_ops capture_inject;
 extern const struct capture_ops capture_redact;
 extern const struct capture_ops capture_syscalls;
-extern const struct capture_ops capture_aside;
 
 #endif

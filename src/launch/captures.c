@@ -18,7 +18,6 @@ static const struct capture_ops *const list[] = {
     &capture_stacks,
     &capture_redact,
     &capture_syscalls, /* when asked for */
-    &capture_aside,
     NULL,              /* ends the list */
 };
 _Static_assert(sizeof list / sizeof *list <= CAPTURES_MAX + 1,
