@@ -192,7 +192,9 @@ static void add_allocations(struct report *r)
               "stretch of thirty-two, for all (SONDE_ALLOC_EXACT_S=inf: every call)"
             : "every call of the malloc family counted inside the program; realloc "
               "is an allocation and a free",
-        !a->known ? "" : a->in_spells ? "estimate" : "exact");
+        !a->known      ? ""
+        : a->in_spells ? "estimate"
+                       : "exact");
     if (a->counts_only) {
         static const char why[] = "left out (--no-sites)";
         add(r, "allocations.peak_bytes", UNAVAILABLE, why, "");

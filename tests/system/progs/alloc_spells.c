@@ -38,8 +38,7 @@ static void put(struct tally *t, void *p)
 static void many(struct tally *t)
 {
     void *p[20];
-    SONDE_ZONE("many", SONDE_FORWARD)
-    {
+    SONDE_ZONE("many", SONDE_FORWARD) {
         for (unsigned i = 0; i < 20; i++)
             p[i] = take(t, 16 + 24 * i);
         for (unsigned i = 0; i < 20; i++)
@@ -49,8 +48,7 @@ static void many(struct tally *t)
 
 static void few(struct tally *t)
 {
-    SONDE_ZONE("few", SONDE_BACKWARD)
-    {
+    SONDE_ZONE("few", SONDE_BACKWARD) {
         void *large = take(t, 40000), *a = take(t, 100), *b = take(t, 700);
         put(t, b);
         put(t, a);
@@ -83,13 +81,14 @@ int main(int argc, char **argv)
         }
     }
     char text[300];
-    (void)snprintf(text, sizeof text,
-                   "{\"many\": [%llu, %llu, %llu], \"few\": [%llu, %llu, %llu], "
-                   "\"live\": %llu}\n",
-                   (unsigned long long)tally[0].count, (unsigned long long)tally[0].bytes,
-                   (unsigned long long)tally[0].frees, (unsigned long long)tally[1].count,
-                   (unsigned long long)tally[1].bytes, (unsigned long long)tally[1].frees,
-                   (unsigned long long)live);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"many\": [%llu, %llu, %llu], \"few\": [%llu, %llu, %llu], "
+        "\"live\": %llu}\n",
+        (unsigned long long)tally[0].count, (unsigned long long)tally[0].bytes,
+        (unsigned long long)tally[0].frees, (unsigned long long)tally[1].count,
+        (unsigned long long)tally[1].bytes, (unsigned long long)tally[1].frees,
+        (unsigned long long)live);
     (void)fputs(text, stdout);
     return 0;
 }
