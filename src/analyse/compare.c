@@ -202,9 +202,14 @@ static struct estimate heap_peak(const struct report *r)
 {
     return certain(r->allocations.known ? (double)r->allocations.peak_bytes : NAN);
 }
+/* Counted in spells it is a number with a spread: some thousand stretches a minute. */
 static struct estimate heap_count(const struct report *r)
 {
-    return certain(r->allocations.known ? (double)r->allocations.count : NAN);
+    enum { STRETCHES = 1000 };
+    const double count = r->allocations.known ? (double)r->allocations.count : NAN;
+    return r->allocations.in_spells
+               ? (struct estimate){ count, count * count / STRETCHES, STRETCHES - 1 }
+               : certain(count);
 }
 static struct estimate bytes_read(const struct report *r)
 {

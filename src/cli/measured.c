@@ -55,6 +55,10 @@ static bool set_source(struct measuring *m, struct measured_metric *one)
     one->more_is_better |= found.more_is_better;
     m->plain |= found.source == MEASURE_PLAIN;
     m->profile |= found.source == MEASURE_PROFILED;
+    /* A gate compares counts: they are not to be estimated (capture/interpose/heap_pace.c),
+     * unless somebody wants them so. */
+    if (found.source == MEASURE_PROFILED)
+        (void)setenv("SONDE_ALLOC_EXACT_S", "inf", 0);
     m->counted |= found.source == MEASURE_COUNTED;
     return true;
 }

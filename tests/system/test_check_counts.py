@@ -174,3 +174,16 @@ def test_what_no_run_tells_is_an_error_that_says_what_to_do(here):
     done = here(*words)
     why = json.loads(done.stdout)["metrics"][0]["why"]
     assert done.returncode == 3 and "not measured before" in why and "baseline set" in why
+
+
+# ---- Allocations
+
+
+def test_allocations_are_counted_one_by_one_however_many_there_are(here):
+    """Elsewhere a busy thread is counted in spells (SONDE_ALLOC_EXACT_S); counts of a gate
+    are not estimates."""
+    told = here.path / "told"
+    command = ["/bin/sh", "-c", f"printenv SONDE_ALLOC_EXACT_S > {told}"]
+    done = here("baseline", "set", "b", "-n", 2, "-w", 0, "-m", "allocations", "--", *command)
+    assert done.returncode == 0, done.stderr
+    assert told.read_text() == "inf\n"

@@ -68,7 +68,10 @@ EXPORTED void sonde_heap_take_(const char *name);
 void sonde_heap_take_(const char *name)
 {
     const int error = errno;
-    if (heap_join() && inside_lock(&heap->lock)) {
+    struct heap_cell *c = heap_join();
+    if (c && !heap_is_shared(c))
+        heap_tell(c); /* a busy thread keeps some of its bytes for itself */
+    if (c && inside_lock(&heap->lock)) {
         take(name ? name : "");
         inside_unlock(&heap->lock);
     }
