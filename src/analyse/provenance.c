@@ -205,7 +205,9 @@ static void add_allocations(struct report *r)
         a->known ? "live bytes as the allocator rounds them, of the process that held "
                    "most"
                  : none,
-        a->known ? "64 KiB, or a thousandth of it, per thread" : "");
+        a->known
+            ? "64 KiB, or a thousandth of it, per thread; four times that per thread counted in spells"
+            : "");
     add(r, "allocations.sites", status,
         a->known ? "sampled by bytes (Poisson, mean 8 KiB growing to 512 KiB, to 2 MiB "
                    "where gigabytes a second are), weighted"

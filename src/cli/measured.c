@@ -55,10 +55,6 @@ static bool set_source(struct measuring *m, struct measured_metric *one)
     one->more_is_better |= found.more_is_better;
     m->plain |= found.source == MEASURE_PLAIN;
     m->profile |= found.source == MEASURE_PROFILED;
-    /* A gate compares counts: they are not to be estimated (capture/interpose/heap_pace.c),
-     * unless somebody wants them so. */
-    if (found.source == MEASURE_PROFILED)
-        (void)setenv("SONDE_ALLOC_EXACT_S", "inf", 0);
     m->counted |= found.source == MEASURE_COUNTED;
     return true;
 }
@@ -260,6 +256,9 @@ static enum measured_end run_profiled(struct measuring *m, char *const *argv,
         free(words);
         return MEASURED_FAILED;
     }
+    /* A gate compares counts: they are not to be estimated (capture/interpose/heap_pace.c),
+     * unless somebody wants them so. */
+    (void)setenv("SONDE_ALLOC_EXACT_S", "inf", 0);
     char *const head[] = { self, run, quiet, into, place, end };
     memcpy(words, head, sizeof head);
     memcpy(words + 6, argv, (count + 1) * sizeof *words);

@@ -6,7 +6,7 @@
  * half a million, and counting them took a hundredth of its time.
  *
  * From then on such a thread is counted in spells. Whenever it tells the process its
- * bytes, which is after every 64 KiB or so, a die with HEAP_SPELLS sides is cast: one of
+ * bytes, which is after every 256 KiB or so, a die with HEAP_SPELLS sides is cast: one of
  * them begins a spell, in which each call counts for HEAP_SPELLS of its kind, and the
  * others a stretch in which none does. What a call is has no part in the choice, so that
  * sums over many of them are right on the average, whatever zones and sizes there are. Live
