@@ -60,6 +60,15 @@ def test_each_zone_gets_what_was_allocated_in_it(known):
     assert {k: v for k, v in zones.items() if k} == truth["zones"]
 
 
+def test_zones_are_told_apart_where_events_are_held_back(tmp_path):
+    """With --min-zone a lane's public cursor stands still: it does not tell of new zones."""
+    options = ["--min-zone", "1ns"]
+    done = run(tmp_path / "run", workload("known_allocations"), options=options)
+    truth, zones = json.loads(done.stdout), allocations(done)["zones"]
+    found = {z["zone"]: [z["count"], z["bytes"], z["frees"]] for z in zones if z["zone"]}
+    assert found == truth["zones"]
+
+
 def test_sizes_and_zones_add_up_to_the_whole(known):
     answer = known[1]
     for key in ("count", "bytes"):
