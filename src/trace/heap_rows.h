@@ -39,7 +39,7 @@ enum {
     HEAP_FRAMES = 32,
     HEAP_UNTOLD = 64 << 10,  /* a thread tells the process row after so many bytes, */
     HEAP_UNTOLD_PART = 1024, /* … or this part of what is live, if that is more, */
-    HEAP_UNTOLD_BUSY = 4, /* … and so many times as much where it counts in spells */
+    HEAP_UNTOLD_BUSY = 8, /* … and so many times as much where it counts in spells */
     HEAP_MEAN_FIRST = 8 << 10,
     HEAP_MEAN_LAST = 512 << 10,
     HEAP_MEAN_MOST = 16 << 20,

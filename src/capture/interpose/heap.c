@@ -54,10 +54,15 @@ static bool is_nowhere(void)
     return lane && !(__atomic_load_n(&lane->cursor, __ATOMIC_RELAXED) >> 16);
 }
 
-/* So many bytes were allocated that the process is told, or this block is sampled. */
+static RARE void *alloc_slow(void *p, size_t size);
+
+/* So many bytes were allocated that the process is told, or this block is sampled. Or it
+ * is the child of a clone(), which has a gear but no row. */
 static RARE void *alloc_rare(void *p, size_t size)
 {
-    struct heap_cell *c = heap_cell;
+    struct heap_cell *c = heap_mine.cell;
+    if (UNLIKELY(!c->row))
+        return alloc_slow(p, size);
     heap_tell(c);
     if (c->sample_in < 0) {
         heap_sample(c, p, size);
@@ -83,15 +88,15 @@ static inline void *count_alloc_in(struct heap_cell *c, struct heap_counter_row 
     k->count++;
     k->bytes += size;
     row->untold += (int64_t)usable;
-    c->until -= (int64_t)usable;
-    return UNLIKELY(c->until < 0) ? alloc_rare(p, size) : p;
+    heap_mine.until -= (int64_t)usable;
+    return UNLIKELY(heap_mine.until < 0) ? alloc_rare(p, size) : p;
 }
 
 /* Between two spells. */
-static inline void *pass_alloc(struct heap_cell *c, void *p, size_t size, size_t usable)
+static inline void *pass_alloc(void *p, size_t size, size_t usable)
 {
-    c->until -= (int64_t)usable;
-    return UNLIKELY(c->until < 0) ? alloc_rare(p, size) : p;
+    heap_mine.until -= (int64_t)usable;
+    return UNLIKELY(heap_mine.until < 0) ? alloc_rare(p, size) : p;
 }
 
 static void *count_alloc_spell(struct heap_cell *c, struct heap_counter_row *row,
@@ -100,7 +105,7 @@ static void *count_alloc_spell(struct heap_cell *c, struct heap_counter_row *row
     struct heap_count *k = count_of(c, row, size);
     k->count += HEAP_SPELLS;
     k->bytes += HEAP_SPELLS * size;
-    return pass_alloc(c, p, size, usable);
+    return pass_alloc(p, size, usable);
 }
 
 static inline void *count_alloc_only(const struct heap_cell *c,
@@ -132,34 +137,35 @@ static void *count_alloc(struct heap_cell *c, void *p, size_t size)
         heap_event(c, HEAP_EVENT_ALLOC, p, size);
     /* tcmalloc says 0 until it has set itself up. */
     const size_t told = heap_usable(p), usable = told < size ? size : told;
-    if (c->gear == HEAP_BETWEEN)
-        return pass_alloc(c, p, size, usable);
-    if (c->gear == HEAP_SPELL)
+    if (heap_mine.gear == HEAP_BETWEEN)
+        return pass_alloc(p, size, usable);
+    if (heap_mine.gear == HEAP_SPELL)
         return count_alloc_spell(c, row_now(c), p, size, usable);
     return count_alloc_in(c, row_now(c), p, size, usable);
 }
 
 /* False: there is more to do, free_rare(). */
-static inline bool pass_free(struct heap_cell *c, const void *p, size_t usable)
+static inline bool pass_free(const void *p, size_t usable)
 {
-    c->until_freed -= (int64_t)usable;
-    return !UNLIKELY(c->until_freed < 0) &&
-           !(heap_page_has_samples(c->any, p) && heap->filter[heap_filter_of(p)]);
+    heap_mine.until_freed -= (int64_t)usable;
+    return !UNLIKELY(heap_mine.until_freed < 0) &&
+           !(heap_page_has_samples(heap_mine.any, p) &&
+             heap->filter[heap_filter_of(p)]);
 }
 
-static inline bool count_free_in(struct heap_cell *c, struct heap_counter_row *row,
-                                 const void *p, size_t usable)
+static inline bool count_free_in(struct heap_counter_row *row, const void *p,
+                                 size_t usable)
 {
     row->frees++;
     row->freed_bytes += usable;
     row->untold -= (int64_t)usable;
-    return pass_free(c, p, usable);
+    return pass_free(p, usable);
 }
 
 static RARE void free_rare(const void *p)
 {
-    struct heap_cell *c = heap_cell;
-    if (c->until_freed < 0)
+    struct heap_cell *c = heap_mine.cell;
+    if (heap_mine.until_freed < 0)
         heap_tell(c);
     if (heap_may_be_sampled(p))
         heap_forget(p);
@@ -174,13 +180,13 @@ static void count_free(struct heap_cell *c, const void *p, size_t usable)
     }
     if (heap->events)
         heap_event(c, HEAP_EVENT_FREE, p, usable);
-    if (c->gear == HEAP_SPELL) {
+    if (heap_mine.gear == HEAP_SPELL) {
         struct heap_counter_row *row = row_now(c);
         row->frees += HEAP_SPELLS;
         row->freed_bytes += HEAP_SPELLS * usable;
     }
-    if (!(c->gear == HEAP_EVERY ? count_free_in(c, row_now(c), p, usable)
-                                : pass_free(c, p, usable)))
+    if (!(heap_mine.gear == HEAP_EVERY ? count_free_in(row_now(c), p, usable)
+                                       : pass_free(p, usable)))
         free_rare(p);
 }
 
@@ -212,7 +218,7 @@ static void count_free_shared(struct heap_cell *c, const void *p, size_t usable)
 static RARE void *alloc_slow(void *p, size_t size)
 {
     if (!p) {
-        if (heap_cell->row)
+        if (heap_mine.cell->row)
             add(&heap->process->failed, 1);
         return NULL;
     }
@@ -236,6 +242,10 @@ static RARE void free_slow(void *p)
 
 static RARE void free_rare_then(void *p)
 {
+    if (UNLIKELY(!heap_mine.cell->row)) {
+        free_slow(p);
+        return;
+    }
     free_rare(p);
     heap_real.free(p);
 }
@@ -244,13 +254,13 @@ static RARE void free_rare_then(void *p)
  * allocator is not glibc's, every event is recorded. */
 static __attribute__((noinline)) void *alloc_other(void *p, size_t size)
 {
-    struct heap_cell *c = heap_cell;
+    struct heap_cell *c = heap_mine.cell;
     return p && c->row ? count_alloc(c, p, size) : alloc_slow(p, size);
 }
 
 static __attribute__((noinline)) void free_other(void *p)
 {
-    struct heap_cell *c = heap_cell;
+    struct heap_cell *c = heap_mine.cell;
     if (heap_is_early(p) || !heap_real.free)
         return; /* without the real one nothing can have been allocated but early */
     if (!c->row) {
@@ -263,7 +273,7 @@ static __attribute__((noinline)) void free_other(void *p)
 
 static HOT void *counted(void *p, size_t size)
 {
-    struct heap_cell *c = heap_cell;
+    struct heap_cell *c = heap_mine.cell;
     const uint64_t here = whereabouts();
     if (UNLIKELY(!p))
         return alloc_other(p, size);
@@ -278,12 +288,16 @@ static HOT void *counted(void *p, size_t size)
 }
 
 /* Who makes most calls goes straight on (heap_pace.c); the jump is the others'. */
-static ALWAYS_INLINE void *passed_or_counted(void *p, size_t size)
+static ALWAYS_INLINE bool is_between(void)
 {
-    struct heap_cell *c = heap_cell;
-    if (LIKELY(c->gear == HEAP_BETWEEN && p && !heap_has_mapping(p)))
-        return pass_alloc(c, p, size, heap_usable_unmapped(p));
-    return counted(p, size);
+    return LIKELY(heap_mine.gear == HEAP_BETWEEN);
+}
+
+static ALWAYS_INLINE void *passed(void *p, size_t size)
+{
+    return LIKELY(p && !heap_has_mapping(p))
+               ? pass_alloc(p, size, heap_usable_unmapped(p))
+               : counted(p, size);
 }
 
 static inline bool resolved(const void *function)
@@ -300,17 +314,18 @@ RARE void *heap_malloc_first(size_t size)
 
 EXPORTED HOT void *malloc(size_t size)
 {
-    return passed_or_counted(heap_real.malloc(size), size);
+    return is_between() ? passed(heap_mine.malloc(size), size)
+                        : counted(heap_real.malloc(size), size);
 }
 
 static HOT void free_counted(void *p)
 {
-    struct heap_cell *c = heap_cell;
+    struct heap_cell *c = heap_mine.cell;
     const uint64_t here = whereabouts();
     if (LIKELY(here == c->usual)) {
         if (UNLIKELY(heap_has_mapping(p))) /* early memory says so too */
             free_other(p);
-        else if (LIKELY(count_free_in(c, c->row, p, heap_usable_unmapped(p))))
+        else if (LIKELY(count_free_in(c->row, p, heap_usable_unmapped(p))))
             heap_real.free(p);
         else
             free_rare_then(p);
@@ -325,11 +340,10 @@ EXPORTED HOT void free(void *p)
 {
     if (!p)
         return;
-    struct heap_cell *c = heap_cell;
-    if (UNLIKELY(c->gear != HEAP_BETWEEN || heap_has_mapping(p)))
+    if (UNLIKELY(!is_between() || heap_has_mapping(p)))
         free_counted(p);
-    else if (LIKELY(pass_free(c, p, heap_usable_unmapped(p))))
-        heap_real.free(p);
+    else if (LIKELY(pass_free(p, heap_usable_unmapped(p))))
+        heap_mine.free(p);
     else
         free_rare_then(p);
 }
@@ -353,7 +367,7 @@ static void *realloc_early(void *p, size_t size)
 
 static void count_realloc(void *p, size_t old, void *q, size_t size)
 {
-    struct heap_cell *c = heap_cell->row ? heap_cell : heap_join();
+    struct heap_cell *c = heap_mine.cell->row ? heap_mine.cell : heap_join();
     if (!c)
         return;
     if (heap_is_shared(c)) {
@@ -363,8 +377,8 @@ static void count_realloc(void *p, size_t old, void *q, size_t size)
         return;
     }
     count_free(c, p, old);
-    if (c->gear != HEAP_BETWEEN)
-        row_now(c)->reallocs += c->gear == HEAP_SPELL ? HEAP_SPELLS : 1;
+    if (heap_mine.gear != HEAP_BETWEEN)
+        row_now(c)->reallocs += heap_mine.gear == HEAP_SPELL ? HEAP_SPELLS : 1;
     (void)count_alloc(c, q, size);
 }
 
@@ -384,7 +398,7 @@ EXPORTED void *realloc(void *p, size_t size)
     if (q) {
         count_realloc(p, old, q, size);
     } else if (size == 0) { /* that was a free */
-        struct heap_cell *c = heap_cell;
+        struct heap_cell *c = heap_mine.cell;
         if (c->row)
             count_free(c, p, old);
     } else {
@@ -413,7 +427,7 @@ EXPORTED HOT int posix_memalign(void **ret, size_t alignment, size_t size)
         return ENOMEM;
     const int rc = heap_real.posix_memalign(ret, alignment, size);
     if (rc == 0)
-        (void)passed_or_counted(*ret, size);
+        (void)(is_between() ? passed(*ret, size) : counted(*ret, size));
     return rc;
 }
 

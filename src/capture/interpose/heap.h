@@ -58,9 +58,26 @@ enum heap_gear {
     HEAP_SPELL,   /* each, for HEAP_SPELLS of its kind */
 };
 
-/* What every call needs is in its first line, and that with the row is all it touches of
- * ours: a training program leaves little in the caches and the TLB from one call to the
- * next, and each line and page more was felt there, not in a loop of mallocs. */
+/* A training program leaves little in the caches and the TLB from one call to the next, and
+ * each line and page more was felt there, not in a loop of mallocs. So all that a thread
+ * between two spells needs lies in one line, in the page of its other thread variables;
+ * who counts touches the first line of its cell, and the row, besides.
+ *
+ * Thread variables are not wiped in the child of a fork. fork() sets the gear back
+ * (heap_state.c); in a child of clone() `until` runs out, and who then finds no row in its
+ * cell begins anew. Until there no row is written to. */
+struct heap_mine {
+    _Alignas(64) struct heap_cell *cell;
+    int64_t until; /* bytes to allocate to the next thing to do besides counting */
+    int64_t until_freed; /* bytes to free likewise */
+    const uint64_t *any; /* heap->any */
+    /* heap_real's, while the gear is not HEAP_EVERY: those lie in a page of their own. */
+    void *(*malloc)(size_t);
+    void (*free)(void *);
+    uint32_t gear; /* enum heap_gear */
+};
+_Static_assert(sizeof(struct heap_mine) == 64, "one line");
+
 struct heap_cell {
     _Alignas(64) struct heap_counter_row *row; /* NULL: no cell yet */
     /* Where the thread was (heap.c, whereabouts()) when the row was that of its zone, in
@@ -68,12 +85,7 @@ struct heap_cell {
      * there is a cell, that it is the zone's, and what to do. Both 0, which is nowhere:
      * the long way. */
     uint64_t usual, counts;
-    int64_t until; /* bytes to allocate to the next thing to do besides counting */
-    int64_t until_freed;      /* bytes to free likewise */
-    const uint64_t *any;      /* heap->any */
     int64_t enough;           /* bytes after which the process row is told */
-    uint32_t gear;            /* enum heap_gear */
-    uint32_t events;          /* since the pace was looked at */
     int64_t span, span_freed; /* what `until` and `until_freed` began with */
     int64_t sample_in;        /* bytes from there to the next sample */
     uint64_t mean;            /* with which that was drawn */
@@ -81,6 +93,7 @@ struct heap_cell {
     uint64_t paced_ms, paced_calls; /* when that was, and the calls so far */
     uint32_t zone;                  /* whose row it is */
     uint32_t number;                /* of the thread */
+    uint32_t events;                /* since the pace was looked at */
     /* Where in the row sizes up to 16, 32 … HEAP_SMALL are counted, from size[0], in
      * bytes. Counting leading zeros without LZCNT, which not every x86-64 has, takes
      * eight operations on AMD's. Here rather than among the constants: a page less. */
@@ -138,7 +151,7 @@ struct heap {
 #pragma GCC visibility push(hidden)
 extern struct heap *heap; /* NULL before there was a file */
 
-extern THREAD_LOCAL struct heap_cell *heap_cell;
+extern THREAD_LOCAL struct heap_mine heap_mine;
 
 /* ---- Behind ours ---- */
 struct heap_functions {

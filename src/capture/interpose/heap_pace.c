@@ -6,7 +6,7 @@
  * half a million, and counting them took a hundredth of its time.
  *
  * From then on such a thread is counted in spells. Whenever it tells the process its
- * bytes, which is after every 256 KiB or so, a die with HEAP_SPELLS sides is cast: one of
+ * bytes, which is after every 512 KiB or so, a die with HEAP_SPELLS sides is cast: one of
  * them begins a spell, in which each call counts for HEAP_SPELLS of its kind, and the
  * others a stretch in which none does. What a call is has no part in the choice, so that
  * sums over many of them are right on the average, whatever zones and sizes there are. Live
@@ -50,11 +50,13 @@ static void look(struct heap_cell *c)
     if (!known)
         return;
     const uint64_t rate = more * 1000 / took;
-    if (c->gear != HEAP_EVERY && rate < BUSY / 4) {
-        c->gear = HEAP_EVERY;
-    } else if (c->gear == HEAP_EVERY && rate > BUSY &&
+    if (heap_mine.gear != HEAP_EVERY && rate < BUSY / 4) {
+        heap_mine.gear = HEAP_EVERY;
+    } else if (heap_mine.gear == HEAP_EVERY && rate > BUSY &&
                now - heap->began_ms >= heap->exact_ms) {
-        c->gear = HEAP_BETWEEN;
+        heap_mine.malloc = heap_real.malloc;
+        heap_mine.free = heap_real.free;
+        heap_mine.gear = HEAP_BETWEEN;
         c->usual = 0;
         __atomic_fetch_or(&heap->process->flags, HEAP_IN_SPELLS, __ATOMIC_RELAXED);
     }
@@ -66,6 +68,6 @@ void heap_pace(struct heap_cell *c)
         return;
     if (++c->events % LOOK_EVENTS == 0)
         look(c);
-    if (c->gear != HEAP_EVERY)
-        c->gear = heap_random(c) % HEAP_SPELLS ? HEAP_BETWEEN : HEAP_SPELL;
+    if (heap_mine.gear != HEAP_EVERY)
+        heap_mine.gear = heap_random(c) % HEAP_SPELLS ? HEAP_BETWEEN : HEAP_SPELL;
 }

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,7 +19,7 @@ bool heap_sizes_in_front;
 uint32_t heap_way;
 struct heap *heap;
 static struct heap_cell no_cell; /* never written */
-THREAD_LOCAL struct heap_cell *heap_cell = &no_cell;
+THREAD_LOCAL struct heap_mine heap_mine = { .cell = &no_cell };
 
 static uint64_t allocator_flags; /* enum heap_flags */
 static char allocator_path[256];
@@ -304,6 +305,12 @@ void heap_stays_out(const char *why)
     tables_close(&heap->tables);
 }
 
+/* In the child: its cell has been wiped, its thread variables have not. */
+static void forked(void)
+{
+    heap_mine.gear = HEAP_EVERY;
+}
+
 /* A program with its own malloc never comes by ours, but for the odd function it does
  * not have: half of the numbers would be worse than none. */
 void heap_start(void)
@@ -315,6 +322,7 @@ void heap_start(void)
             "it has a malloc of its own, which nothing can stand in front of");
     else
         heap_keeps();
+    (void)pthread_atfork(NULL, NULL, forked);
 }
 
 /* The file grows no more: it would take system calls. */
@@ -357,7 +365,7 @@ static struct heap_counter_row *locked_row(uint32_t thread, uint32_t zone)
 
 void heap_stand(struct heap_cell *c, uint64_t here)
 {
-    c->usual = heap_way == HEAP_USUAL && c->gear == HEAP_EVERY ? here : 0;
+    c->usual = heap_way == HEAP_USUAL && heap_mine.gear == HEAP_EVERY ? here : 0;
     c->counts = heap_way == HEAP_COUNTS ? here : 0;
 }
 
@@ -422,7 +430,6 @@ static bool fill_cell(struct heap_cell *c, uint32_t number)
         return false;
     if (!inside_sealed)
         thread->tid = (uint64_t)syscall(SYS_gettid);
-    c->any = heap->any;
     c->enough = HEAP_UNTOLD;
     for (size_t i = 0; i < sizeof c->small_at; i++)
         c->small_at[i] = (uint8_t)(heap_class(16 * i) * sizeof(struct heap_count));
@@ -434,11 +441,19 @@ static bool fill_cell(struct heap_cell *c, uint32_t number)
         c->random = ticks_now() ^ (uintptr_t)c * 0x9E3779B97F4A7C15ULL;
     if (!c->mean)
         heap_draw(c);
-    c->gear = HEAP_EVERY;
-    heap_restart(c);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     c->row = row;
     return true;
+}
+
+/* The calling thread goes on with this cell, in which everything has been told. */
+static void make_mine(struct heap_cell *c)
+{
+    heap_mine.gear = HEAP_EVERY;
+    heap_mine.any = heap->any;
+    heap_restart(c);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    heap_mine.cell = c;
 }
 
 static struct heap_cell *join(void)
@@ -447,7 +462,8 @@ static struct heap_cell *join(void)
         return NULL;
     const uint32_t number = inside_thread();
     struct heap_cell *c = &heap->cells[number];
-    if (!c->row) {
+    const bool empty = !c->row;
+    if (empty) {
         if (!inside_lock(&heap->lock))
             return NULL;
         const bool filled = c->row || fill_cell(c, number);
@@ -455,8 +471,8 @@ static struct heap_cell *join(void)
         if (!filled)
             return NULL;
     }
-    if (number < INSIDE_THREADS)
-        heap_cell = c;
+    if (number < INSIDE_THREADS && (empty || heap_mine.cell != c))
+        make_mine(c);
     return c;
 }
 
@@ -472,10 +488,11 @@ struct heap_cell *heap_join(void)
 
 void heap_thread_ended(uint32_t number)
 {
-    if (!heap || heap->state != OPEN || heap_cell != &heap->cells[number])
+    if (!heap || heap->state != OPEN || heap_mine.cell != &heap->cells[number])
         return;
-    heap_tell(heap_cell);
-    heap_cell = &no_cell;
+    heap_tell(heap_mine.cell);
+    heap_mine.cell = &no_cell;
+    heap_mine.gear = HEAP_EVERY;
 }
 
 /* ---- Live bytes of the process ---------------------------------------------------- */
@@ -504,17 +521,17 @@ static void raise_high(uint64_t to)
 
 void heap_restart(struct heap_cell *c)
 {
-    c->until = c->span = c->sample_in < c->enough ? c->sample_in : c->enough;
-    c->until_freed = c->span_freed = c->enough;
+    heap_mine.until = c->span = c->sample_in < c->enough ? c->sample_in : c->enough;
+    heap_mine.until_freed = c->span_freed = c->enough;
 }
 
 void heap_tell(struct heap_cell *c)
 {
     struct heap_counter_row *row = c->row;
-    const int64_t allocated = c->span - c->until;
+    const int64_t allocated = c->span - heap_mine.until;
     c->sample_in -= allocated;
-    if (c->gear != HEAP_EVERY) /* else every call has done its part */
-        row->untold += allocated - (c->span_freed - c->until_freed);
+    if (heap_mine.gear != HEAP_EVERY) /* else every call has done its part */
+        row->untold += allocated - (c->span_freed - heap_mine.until_freed);
     const int64_t more = row->untold;
     const int64_t live = __atomic_add_fetch(&heap->process->live, more,
                                             __ATOMIC_RELAXED);
@@ -525,7 +542,7 @@ void heap_tell(struct heap_cell *c)
     }
     const int64_t part = live / HEAP_UNTOLD_PART;
     c->enough = part > HEAP_UNTOLD ? part : HEAP_UNTOLD;
-    if (c->gear != HEAP_EVERY)
+    if (heap_mine.gear != HEAP_EVERY)
         c->enough *= HEAP_UNTOLD_BUSY;
     heap_restart(c);
 }
@@ -554,8 +571,8 @@ __attribute__((destructor)) static void ended(void)
     if (!heap || __atomic_load_n(&heap->state, __ATOMIC_ACQUIRE) != OPEN)
         return;
     __atomic_store_n(&heap->process->exit_ticks, ticks_now(), __ATOMIC_RELAXED);
-    if (heap_cell->row)
-        heap_tell(heap_cell);
+    if (heap_mine.cell->row)
+        heap_tell(heap_mine.cell);
 }
 
 /* ---- Memory from the kernel ------------------------------------------------------- */
