@@ -225,6 +225,23 @@ def test_a_busy_thread_is_counted_in_spells_that_stand_for_all(tmp_path):
     assert "about" in sonde("report", done.directory, "--full").stdout
 
 
+@pytest.mark.parametrize(("how", "missed"), [("fork", 0), ("clone", 27)])
+def test_a_child_of_a_busy_thread_is_counted_by_itself(tmp_path, how, missed):
+    """In a child that only the kernel knows of, from when what the parent's thread had
+    left until it would tell its bytes is used up: half a megabyte at most."""
+    done = run(
+        tmp_path / "run",
+        program("alloc_spells"),
+        2.5,
+        how,
+        env=environment(SONDE_ALLOC_EXACT_S="0"),
+    )
+    answer = allocations(done)
+    assert answer["exact"] is False  # else the parent was in no spell
+    assert answer["coverage"]["processes"] == 2
+    assert 1000 - missed <= by_size(answer)[32 << 10] <= 1000
+
+
 @pytest.mark.parametrize(("seconds", "exact_s"), [(1.2, None), (3, "inf")])
 def test_young_programs_and_those_that_ask_are_counted_exactly(
     tmp_path, seconds, exact_s

@@ -2,21 +2,28 @@
 // flags: -O1 -fno-builtin
 /* alloc_spells: a thread that makes millions of calls a second, and knows how many.
  *
- *     alloc_spells SECONDS
+ *     alloc_spells SECONDS [fork | clone]
  *
  * Prints {"zone": [count, bytes, frees], …, "live": bytes, "peak": bytes} of its own calls.
  * Zone "many" has twenty small blocks, "few" one large and two small ones, in turn; a
- * tenth of a megabyte stays each hundredth of the way.
+ * tenth of a megabyte stays each hundredth of the way. With a second word it then makes a
+ * child in that way, which allocates and frees CHILDS blocks of CHILD_BYTES, and waits.
  */
 #include <malloc.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <sonde/sonde.h>
 
 enum { BATCH = 1000, KEPT = 100, KEPT_BYTES = 100000 };
+enum { CHILDS = 1000, CHILD_BYTES = 20000 };
 
 struct tally {
     uint64_t count, bytes, frees;
@@ -63,6 +70,21 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* clone() itself runs no handlers of pthread_atfork(). */
+static int make_child(const char *how)
+{
+    const pid_t pid = strcmp(how, "fork") == 0
+                          ? fork()
+                          : (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (pid == 0) {
+        for (unsigned i = 0; i < CHILDS; i++)
+            free(malloc(CHILD_BYTES));
+        _exit(0);
+    }
+    int status = 1;
+    return pid > 0 && waitpid(pid, &status, 0) == pid ? status : 1;
+}
+
 int main(int argc, char **argv)
 {
     static void *kept[KEPT];
@@ -90,5 +112,5 @@ int main(int argc, char **argv)
         (unsigned long long)tally[1].bytes, (unsigned long long)tally[1].frees,
         (unsigned long long)live);
     (void)fputs(text, stdout);
-    return 0;
+    return argc > 2 ? make_child(argv[2]) : 0;
 }
