@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 import math
 import os
+import queue
 import shutil
 import statistics
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from livepair import WARM_S, Pair, interval, run_pair
@@ -30,7 +32,8 @@ SETTLED_S = 13.0  # Sonde looks less closely when a run is older than 10 s
 # without all that is in the program, and some longer ones with and without the supervisor.
 SWITCHED = ROOT / "bench" / "torch_switch.py"
 PROCESSES = 6 if QUICK else 20
-PHASES = "0.13:75:supervisor,on", "0.5:8:off,supervisor"
+PHASES = "0.13:75:supervisor,on", "0.4:30:off,supervisor"
+LEAST_CORES = 8  # from there on several at once, with two cores each
 # The Python layer stays when all else is switched off: its part of the main process's CPU
 # time then, by samples (perf, 9 kHz: 0.15 %), is added to what switching shows.
 LAYER = 0.002
@@ -40,6 +43,8 @@ SPREAD = 0.015  # the loop against itself should not move by more
 
 def interpreter() -> tuple[str, str]:
     """Debian's Python with torch and the peers; or Debian's alone and why."""
+    if "BENCH_PYTHON" in os.environ:
+        return os.environ["BENCH_PYTHON"], "BENCH_PYTHON"
     if os.environ.get("BENCH_PEERS", "1") == "0":
         return "/usr/bin/python3", "BENCH_PEERS=0"
     made = subprocess.run(
@@ -152,9 +157,18 @@ def detour() -> Path:
     return made
 
 
-def switched_once(python: str, out: Path, number: int) -> list[dict]:
-    shutil.rmtree(out, ignore_errors=True)
-    words = [SONDE, "run", "-q", "-o", out, "--", python, SWITCHED, detour()]
+def pairs_of_cores() -> list[str]:
+    """For a process's main thread and its worker; "" where there are few: as it comes."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < LEAST_CORES:
+        return [""]
+    # The last two are the supervisors'.
+    return [f"{a},{b}" for a, b in zip(cores[:-2:2], cores[1:-2:2])]
+
+
+def switched_once(python: str, out: Path, number: int, cores: str) -> list[dict]:
+    place = out.with_name(f"{out.name}-{number}")
+    words = [SONDE, "run", "-q", "-o", place, "--", python, SWITCHED, detour()]
     words += [SETTLED_S, *PHASES]
     done = subprocess.run(
         list(map(str, words)),
@@ -162,8 +176,9 @@ def switched_once(python: str, out: Path, number: int) -> list[dict]:
         capture_output=True,
         text=True,
         timeout=600,
-        env=same_for_both(number),
+        env={**same_for_both(number), "BENCH_CORES": cores},
     )
+    shutil.rmtree(place, ignore_errors=True)
     if done.returncode:
         raise Failed((done.stderr.strip().splitlines() or ["it failed"])[-1])
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -179,8 +194,21 @@ def switched_ratio(windows: dict, state: str, base: str) -> float:
 
 def switched_row(python: str, out: Path) -> Row:
     name = "Sonde, on and off in one process"
+    places = queue.SimpleQueue()
+    for cores in pairs_of_cores():
+        places.put(cores)
+
+    def one(number: int) -> list[dict]:
+        cores = places.get()
+        try:
+            return switched_once(python, out, number, cores)
+        finally:
+            places.put(cores)
+
     try:
-        answers = [switched_once(python, out, i) for i in range(PROCESSES)]
+        detour()
+        with ThreadPoolExecutor(places.qsize()) as pool:
+            answers = list(pool.map(one, range(PROCESSES)))
     except (Failed, ValueError, OSError, subprocess.TimeoutExpired) as error:
         return Row(name, [], void=str(error))
     inside = [switched_ratio(short, "on", "supervisor") for short, _ in answers]
@@ -190,6 +218,8 @@ def switched_row(python: str, out: Path) -> Row:
     step = statistics.median(x for short, _ in answers for x in short["supervisor"])
     cells = [f"{ratio:.4f}", f"{low:.4f}–{high:.4f}", "", "", str(len(ratios)), ""]
     data = {"ratio": ratio, "low": low, "high": high, "layer": LAYER, "step_ms": step}
+    name += " (inside {:.4f}, {:.4f}–{:.4f}".format(*interval(inside))
+    name += "; supervisor {:.4f}, {:.4f}–{:.4f})".format(*interval(beside))
     data |= {"inside": interval(inside), "supervisor": interval(beside)}
     row = Row(name, cells, data | {"processes": answers})
     row.bar, row.passed = f"high ≤ {BAR}", high <= BAR
@@ -229,15 +259,19 @@ def loop() -> Table:
         if os.environ.get("BENCH_ITSELF", "0") != "0":
             table.rows.append(itself_row(python, out))
         table.rows.append(switched_row(python, out))
+        if os.environ.get("BENCH_SWITCHED_ALONE", "0") != "0":
+            return table
         table.rows.append(sonde_row("Sonde, default level", python, out, SETTLED_S))
         table.rows.append(sonde_row("the same, first seconds", python, out, WARM_S))
         for name, command in peers(python, out).items():
             table.rows.append(peer_row(name, python, command, out, why))
     table.note = (
-        "On and off in one process: all calls past libsonde-preload.so, the recorder "
-        "paused, the supervisor standing still, against everything on, in turns of a "
-        f"second ({WINDOWS} each), their first quarters left out; a process is one "
-        f"observation. The Python layer stays: {LAYER:.1%} are added for it. Rows below: "
+        "On and off in one process, a process is one observation: all calls past "
+        "libsonde-preload.so and the recorder paused, against everything on, in windows of "
+        "some 25 steps, times what the supervisor alone adds, in longer ones; first "
+        f"quarters left out. The Python layer stays: {LAYER:.1%} are added for it. "
+        "BENCH_SWITCHED_ALONE=1 leaves it at that, BENCH_PYTHON=… takes another "
+        "interpreter. Rows below: "
         "both programs are alive and run in turns of a second, A B B A, with all "
         "their processes; a pair of processes is one observation, of "
         f"{2 * BLOCKS} turns each ({2 * PEER_BLOCKS} for peers). ratio: of mean step "
