@@ -101,6 +101,10 @@ static void member_update(struct member *m, const struct process_stat *s,
     m->pub.state = s->state;
     m->pub.threads = s->threads;
     m->pub.last_ns = now_ns;
+    (void)memcpy(m->pub.comm, s->comm, sizeof m->pub.comm);
+    m->pub.cpu_ticks = s->utime + s->stime;
+    if (s->rss_pages) /* a zombie has none */
+        m->pub.rss_pages = s->rss_pages;
     if (s->state == 'Z' || s->state == 'X') {
         m->pub.exit_known = true;
         m->pub.exit_status = s->exit_status;

@@ -40,11 +40,14 @@ struct family_member {
     enum family_source source;
     char state; /* as in stat: 'R', 'S', 'Z' … at the last look */
     uint32_t threads;
-    bool alive;       /* false: gone; a zombie is still there */
-    bool exit_known;  /* it was seen as a zombie */
-    int exit_status;  /* as from wait() */
-    uint64_t seen_ns; /* monotonic: first look that knew it … */
-    uint64_t last_ns; /* … and the last at which it was there */
+    char comm[16];
+    uint64_t cpu_ticks;
+    uint64_t rss_pages; /* the last there were: a zombie has none */
+    bool alive;         /* false: gone; a zombie is still there */
+    bool exit_known;    /* it was seen as a zombie */
+    int exit_status;    /* as from wait() */
+    uint64_t seen_ns;   /* monotonic: first look that knew it … */
+    uint64_t last_ns;   /* … and the last at which it was there */
 };
 
 struct family_options {

@@ -17,8 +17,11 @@
 
 #include "base/buf.h"
 #include "base/files.h"
+#include "capture/monitor/kept.h"
+#include "capture/monitor/readings.h"
 
 enum { AGAIN_MAX = 16 };
+static const uint64_t YOUNG_NS = 5000000000;
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -78,32 +81,24 @@ static int read_of(const struct kin *kin, uint32_t pid, const char *name,
     return file_read_all(path, 65536, ret_text);
 }
 
-/* Name, CPU time and memory are all in one line, whose name may hold anything. */
+static void note(struct kin_process *p, const char *comm, uint64_t cpu_ticks,
+                 uint64_t pages)
+{
+    (void)memcpy(p->comm, comm, sizeof p->comm);
+    p->cpu_ticks = cpu_ticks;
+    if (pages) /* a zombie has none; what it had last is of interest */
+        p->rss = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (p->rss > p->peak_rss)
+        p->peak_rss = p->rss;
+}
+
 static void read_stat(const struct kin *kin, struct kin_process *p)
 {
-    struct buf text = BUF_INIT;
-    unsigned long user = 0, system = 0, start = 0;
-    long pages = 0;
-    const char *open = NULL, *shut = NULL;
-    if (read_of(kin, p->pid, "stat", &text) == 0) {
-        open = strchr(text.data, '(');
-        shut = strrchr(text.data, ')');
-    }
-    if (open && shut && shut > open &&
-        sscanf(shut + 1,
-               " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu %*s %*s %*s %*s"
-               " %*s %*s %lu %*s %ld",
-               &user, &system, &start, &pages) == 4 &&
-        start == p->start_ticks) {
-        (void)snprintf(p->comm, sizeof p->comm, "%.*s", (int)(shut - open - 1),
-                       open + 1);
-        p->cpu_ticks = user + system;
-        if (pages > 0) /* a zombie has none; what it had last is of interest */
-            p->rss = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-        if (p->rss > p->peak_rss)
-            p->peak_rss = p->rss;
-    }
-    buf_release(&text);
+    struct process_stat stat;
+    int fd = kept_open(kin->proc, "%u/stat", p->pid);
+    if (read_process_stat(fd, &stat) && stat.start_ticks == p->start_ticks)
+        note(p, stat.comm, stat.utime + stat.stime, stat.rss_pages);
+    kept_close(&fd);
 }
 
 static void read_exe(const struct kin *kin, struct kin_process *p)
@@ -117,7 +112,6 @@ static void read_exe(const struct kin *kin, struct kin_process *p)
     p->exe_ino = (uint64_t)st.st_ino;
 }
 
-/* Again at every look: between fork and exec a command looks like a worker. */
 static void judge_kinship(const struct kin *kin, struct kin_process *p)
 {
     read_exe(kin, p);
@@ -213,8 +207,13 @@ static void look_at(struct kin *kin, const struct family_member *m, uint64_t now
         return;
     }
     p->last_ns = now_ns;
-    read_stat(kin, p);
-    judge_kinship(kin, p);
+    /* Between fork and exec a command looks like a worker. Who is past its first seconds
+     * and becomes another program has another name then. */
+    const bool renamed = memcmp(p->comm, m->comm, sizeof p->comm) != 0;
+    kin->program_changed |= renamed && p == &kin->process[0];
+    note(p, m->comm, m->cpu_ticks, m->rss_pages);
+    if (renamed || kin->program_changed || now_ns - m->seen_ns < YOUNG_NS)
+        judge_kinship(kin, p);
 }
 
 static void sum_up(struct kin *kin)
@@ -228,6 +227,7 @@ static void sum_up(struct kin *kin)
 
 void kin_look(struct kin *kin, const struct family *family, uint64_t now_ns)
 {
+    kin->program_changed = false;
     for (size_t i = 0; i < family_count(family); i++)
         look_at(kin, family_at(family, i), now_ns);
     sum_up(kin);

@@ -43,8 +43,9 @@ struct kin {
     struct kin_process *process; /* the first is the program */
     size_t count;
     uint64_t deaths;
-    uint64_t rss;       /* of all that live */
-    uint64_t cpu_ticks; /* of all, dead ones with what they had */
+    bool program_changed; /* at this look: who is a worker is asked anew */
+    uint64_t rss;         /* of all that live */
+    uint64_t cpu_ticks;   /* of all, dead ones with what they had */
     unsigned pidfds, pidfd_max;
 };
 
@@ -52,7 +53,7 @@ struct kin {
 int kin_new(const char *proc, struct kin **ret_kin);
 void kin_free(struct kin *kin);
 
-/* Takes over who is in the family now, and looks at each. */
+/* Takes over who is in the family now, and what it has just read of each. */
 void kin_look(struct kin *kin, const struct family *family, uint64_t now_ns);
 /* Between looks: the memory of the program and a few others, one read each. */
 void kin_look_again(struct kin *kin);

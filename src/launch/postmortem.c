@@ -29,6 +29,7 @@ static const uint64_t MS = 1000000;
 /* Quick looks become rarer while nothing changes. */
 static const uint64_t QUICK_NS = 100 * MS, QUICK_MOST_NS = 400 * MS;
 static const uint64_t SLOW_NS = 200 * MS, FIRST_NS = 5 * MS, FAMILY_AGE_NS = 50 * MS;
+static const uint64_t GROUP_NS = 1000 * MS, GROUP_YOUNG_NS = 5000 * MS;
 static const uint64_t KILL_AFTER_NS = 2000 * MS; /* from SIGTERM, over the limit */
 /* Looking at hundreds of processes may take a while: at most 1/200 of the time. */
 static const uint64_t DEAREST = 200;
@@ -52,6 +53,7 @@ struct postmortem {
     struct hangfile hangfile;
     uint64_t quick_rss, quick_every_ns, slow_every_ns;
     struct due quick, slow;
+    uint64_t start_ns, group_ns, looked_ns; /* … at the family */
     bool over_limit;
     uint64_t size_over, kill_ns;
 };
@@ -142,9 +144,12 @@ const char *postmortem_group(const struct postmortem *p)
     return p && p->has_limit_group ? p->limit.procs : NULL;
 }
 
-/* A program may change its group (systemd-run, a container runtime). */
-static void follow_group(struct postmortem *p)
+/* A program may change its group (systemd-run, a container runtime), mostly at once. */
+static void follow_group(struct postmortem *p, uint64_t now_ns)
 {
+    if (now_ns < p->group_ns)
+        return;
+    p->group_ns = now_ns + (now_ns - p->start_ns < GROUP_YOUNG_NS ? 0 : GROUP_NS);
     if (p->group_count && p->group_count < GROUPS_MAX &&
         !memcg_holds(&p->group[p->group_count - 1], PROC, p->pid) &&
         memcg_open(PROC, p->pid, &p->group[p->group_count]) == 0)
@@ -159,7 +164,8 @@ void postmortem_start(struct postmortem *p, pid_t pid, struct family *family,
     p->pid = pid;
     if (kin_new(PROC, &p->kin) == 0)
         p->family = family;
-    follow_group(p);
+    p->start_ns = now_ns;
+    follow_group(p, now_ns);
     watchfile_open(&p->watchfile, p->options.dir, p->options.control,
                    p->group_count ? &p->group[p->group_count - 1] : NULL);
     hang_init(&p->hang, p->options.hang_ns, now_ns);
@@ -202,7 +208,8 @@ static void look_quickly(struct postmortem *p, uint64_t now_ns)
     if (!p->kin)
         return;
     const uint64_t before = p->quick_rss;
-    kin_look_again(p->kin);
+    if (p->looked_ns != now_ns)
+        kin_look_again(p->kin);
     growth_add(&p->growth, now_ns, (double)p->kin->rss);
     watchfile_update(&p->watchfile, p->kin->rss, growth_per_s(&p->growth),
                      p->hang.hanging);
@@ -276,12 +283,13 @@ static void look_for_hang(struct postmortem *p, uint64_t now_ns, uint64_t steps)
 
 static void look_around(struct postmortem *p, uint64_t now_ns)
 {
-    follow_group(p);
+    follow_group(p, now_ns);
     kernellog_read(&p->log);
     if (!p->family || !p->kin)
         return;
     family_fresh(p->family, now_ns, FAMILY_AGE_NS);
     kin_look(p->kin, p->family, now_ns);
+    p->looked_ns = now_ns;
 }
 
 /* Often at first, for short programs have children too. */
