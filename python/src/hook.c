@@ -108,11 +108,7 @@ static PyObject *hook_call(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *hook_get(PyObject *self, PyObject *instance, PyObject *type)
 {
     (void)type;
-    if (!instance)
-        return new_ref(self);
-    static PyObject *method;
-    PyObject *make = imported(&method, "types", "MethodType");
-    return make ? PyObject_CallFunctionObjArgs(make, self, instance, NULL) : NULL;
+    return instance ? bound_method(self, instance) : new_ref(self);
 }
 
 /* Our own dictionary has nothing: whoever asks means the function. */

@@ -36,6 +36,17 @@ PyObject *imported(PyObject **place, const char *module_name, const char *name)
     return *place;
 }
 
+PyObject *bound_method(PyObject *callable, PyObject *instance)
+{
+#ifndef Py_LIMITED_API
+    return PyMethod_New(callable, instance);
+#else
+    static PyObject *method;
+    PyObject *make = imported(&method, "types", "MethodType");
+    return make ? PyObject_CallFunctionObjArgs(make, callable, instance, NULL) : NULL;
+#endif
+}
+
 /* Without `threading` there is only the main thread, which needs no name. */
 void name_thread(void)
 {

@@ -130,6 +130,8 @@ void name_thread(void);
 /* <module>.<name> (".module": of our package), imported when first needed and kept in *place; NULL with an
  * exception. */
 PyObject *imported(PyObject **place, const char *module_name, const char *name);
+/* A callable as the method of an instance: what a function's __get__ gives. */
+PyObject *bound_method(PyObject *callable, PyObject *instance);
 
 /* ---- spans.c ---- */
 extern size_t spans_open;

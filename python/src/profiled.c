@@ -54,19 +54,7 @@ static PyObject *profiled_call(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *profiled_get(PyObject *self, PyObject *instance, PyObject *type)
 {
     (void)type;
-    if (!instance)
-        return new_ref(self);
-#ifndef Py_LIMITED_API
-    return PyMethod_New(self, instance);
-#else
-    static PyObject *method; /* types.MethodType */
-    if (!method) {
-        PyObject *types = PyImport_ImportModule("types");
-        method = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
-        Py_XDECREF(types);
-    }
-    return method ? PyObject_CallFunctionObjArgs(method, self, instance, NULL) : NULL;
-#endif
+    return instance ? bound_method(self, instance) : new_ref(self);
 }
 
 static PyObject *profiled_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)

@@ -90,12 +90,8 @@ static PyObject *watched_call(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *watched_get(PyObject *self, PyObject *instance, PyObject *type)
 {
     (void)type;
-    static PyObject *method; /* types.MethodType */
-    if (!instance || instance == Py_None)
-        return new_ref(self);
-    return imported(&method, "types", "MethodType")
-               ? PyObject_CallFunctionObjArgs(method, self, instance, NULL)
-               : NULL;
+    return instance && instance != Py_None ? bound_method(self, instance)
+                                           : new_ref(self);
 }
 
 /* What is not ours is the function's: __code__, __wrapped__ by others, __self__ … */
