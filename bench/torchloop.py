@@ -28,11 +28,14 @@ PAIRS, BLOCKS = (8, 1) if QUICK else (24, 2)
 PEER_PAIRS, PEER_BLOCKS = (1, 1) if QUICK else (2, 1)
 BAR = 1.02
 SETTLED_S = 13.0  # Sonde looks less closely when a run is older than 10 s
-# Of torch_switch.py: processes, and in each so many windows of about 25 steps with and
-# without all that is in the program, and some longer ones with and without the supervisor.
+# Of torch_switch.py: processes, and in each so many windows with and without Sonde. Pairs of
+# windows differ by 3 %, whether they last an eighth of a second or three times as long: so
+# many short ones, but no shorter than that a supervisor that was let go has caught up in
+# the quarter that is left out.
 SWITCHED = ROOT / "bench" / "torch_switch.py"
 PROCESSES = 6 if QUICK else 20
-PHASES = "0.13:75:supervisor,on", "0.4:30:off,supervisor"
+WINDOWS = 90
+PHASE = f"0.25:{WINDOWS}:off,on"
 LEAST_CORES = 8  # from there on several at once, with two cores each
 # The Python layer stays when all else is switched off: its part of the main process's CPU
 # time then, by samples (perf, 9 kHz: 0.15 %), is added to what switching shows.
@@ -166,10 +169,10 @@ def pairs_of_cores() -> list[str]:
     return [f"{a},{b}" for a, b in zip(cores[:-2:2], cores[1:-2:2])]
 
 
-def switched_once(python: str, out: Path, number: int, cores: str) -> list[dict]:
+def switched_once(python: str, out: Path, number: int, cores: str) -> dict:
     place = out.with_name(f"{out.name}-{number}")
     words = [SONDE, "run", "-q", "-o", place, "--", python, SWITCHED, detour()]
-    words += [SETTLED_S, *PHASES]
+    words += [SETTLED_S, PHASE]
     done = subprocess.run(
         list(map(str, words)),
         check=False,
@@ -181,13 +184,13 @@ def switched_once(python: str, out: Path, number: int, cores: str) -> list[dict]
     shutil.rmtree(place, ignore_errors=True)
     if done.returncode:
         raise Failed((done.stderr.strip().splitlines() or ["it failed"])[-1])
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return json.loads(done.stdout.strip().splitlines()[-1])[0]
 
 
-def switched_ratio(windows: dict, state: str, base: str) -> float:
-    """One state over the other in one process: neighbouring windows, the outer tenths of
-    their ratios left out (something else had the core)."""
-    logs = sorted(math.log(a / b) for a, b in zip(windows[state], windows[base]))
+def switched_ratio(windows: dict) -> float:
+    """With over without in one process: neighbouring windows, the outer tenths of their
+    ratios left out (something else had the core)."""
+    logs = sorted(math.log(a / b) for a, b in zip(windows["on"], windows["off"]))
     cut = len(logs) // 10
     return math.exp(statistics.fmean(logs[cut : len(logs) - cut]))
 
@@ -198,7 +201,7 @@ def switched_row(python: str, out: Path) -> Row:
     for cores in pairs_of_cores():
         places.put(cores)
 
-    def one(number: int) -> list[dict]:
+    def one(number: int) -> dict:
         cores = places.get()
         try:
             return switched_once(python, out, number, cores)
@@ -211,16 +214,11 @@ def switched_row(python: str, out: Path) -> Row:
             answers = list(pool.map(one, range(PROCESSES)))
     except (Failed, ValueError, OSError, subprocess.TimeoutExpired) as error:
         return Row(name, [], void=str(error))
-    inside = [switched_ratio(short, "on", "supervisor") for short, _ in answers]
-    beside = [switched_ratio(long, "supervisor", "off") for _, long in answers]
-    ratios = [a * b * (1 + LAYER) for a, b in zip(inside, beside)]
+    ratios = [switched_ratio(windows) * (1 + LAYER) for windows in answers]
     ratio, low, high = interval(ratios)
-    step = statistics.median(x for short, _ in answers for x in short["supervisor"])
+    step = statistics.median(x for windows in answers for x in windows["off"])
     cells = [f"{ratio:.4f}", f"{low:.4f}–{high:.4f}", "", "", str(len(ratios)), ""]
     data = {"ratio": ratio, "low": low, "high": high, "layer": LAYER, "step_ms": step}
-    name += " (inside {:.4f}, {:.4f}–{:.4f}".format(*interval(inside))
-    name += "; supervisor {:.4f}, {:.4f}–{:.4f})".format(*interval(beside))
-    data |= {"inside": interval(inside), "supervisor": interval(beside)}
     row = Row(name, cells, data | {"processes": answers})
     row.bar, row.passed = f"high ≤ {BAR}", high <= BAR
     return row
@@ -267,9 +265,9 @@ def loop() -> Table:
             table.rows.append(peer_row(name, python, command, out, why))
     table.note = (
         "On and off in one process, a process is one observation: all calls past "
-        "libsonde-preload.so and the recorder paused, against everything on, in windows of "
-        "some 25 steps, times what the supervisor alone adds, in longer ones; first "
-        f"quarters left out. The Python layer stays: {LAYER:.1%} are added for it. "
+        "libsonde-preload.so, the recorder paused and the supervisor standing still, against "
+        f"everything on, in windows of a quarter of a second ({WINDOWS} each), the first "
+        f"quarter of each left out. The Python layer stays: {LAYER:.1%} are added for it. "
         "BENCH_SWITCHED_ALONE=1 leaves it at that, BENCH_PYTHON=… takes another "
         "interpreter. Rows below: "
         "both programs are alive and run in turns of a second, A B B A, with all "

@@ -288,16 +288,11 @@ static HOT void *counted(void *p, size_t size)
 }
 
 /* Who makes most calls goes straight on (heap_pace.c); the jump is the others'. */
-static ALWAYS_INLINE bool is_between(void)
+static ALWAYS_INLINE void *passed_or_counted(void *p, size_t size)
 {
-    return LIKELY(heap_mine.gear == HEAP_BETWEEN);
-}
-
-static ALWAYS_INLINE void *passed(void *p, size_t size)
-{
-    return LIKELY(p && !heap_has_mapping(p))
-               ? pass_alloc(p, size, heap_usable_unmapped(p))
-               : counted(p, size);
+    if (LIKELY(heap_mine.gear == HEAP_BETWEEN && p && !heap_has_mapping(p)))
+        return pass_alloc(p, size, heap_usable_unmapped(p));
+    return counted(p, size);
 }
 
 static inline bool resolved(const void *function)
@@ -314,8 +309,7 @@ RARE void *heap_malloc_first(size_t size)
 
 EXPORTED HOT void *malloc(size_t size)
 {
-    return is_between() ? passed(heap_mine.malloc(size), size)
-                        : counted(heap_real.malloc(size), size);
+    return passed_or_counted(heap_real.malloc(size), size);
 }
 
 static HOT void free_counted(void *p)
@@ -340,7 +334,7 @@ EXPORTED HOT void free(void *p)
 {
     if (!p)
         return;
-    if (UNLIKELY(!is_between() || heap_has_mapping(p)))
+    if (UNLIKELY(heap_mine.gear != HEAP_BETWEEN || heap_has_mapping(p)))
         free_counted(p);
     else if (LIKELY(pass_free(p, heap_usable_unmapped(p))))
         heap_mine.free(p);
@@ -427,7 +421,7 @@ EXPORTED HOT int posix_memalign(void **ret, size_t alignment, size_t size)
         return ENOMEM;
     const int rc = heap_real.posix_memalign(ret, alignment, size);
     if (rc == 0)
-        (void)(is_between() ? passed(*ret, size) : counted(*ret, size));
+        (void)passed_or_counted(*ret, size);
     return rc;
 }
 

@@ -71,9 +71,8 @@ struct heap_mine {
     int64_t until; /* bytes to allocate to the next thing to do besides counting */
     int64_t until_freed; /* bytes to free likewise */
     const uint64_t *any; /* heap->any */
-    /* heap_real's, while the gear is not HEAP_EVERY: those lie in a page of their own. */
-    void *(*malloc)(size_t);
-    void (*free)(void *);
+    void (*free)(
+        void *);   /* heap_real's, which lies in another page; with a gear only */
     uint32_t gear; /* enum heap_gear */
 };
 _Static_assert(sizeof(struct heap_mine) == 64, "one line");

@@ -54,7 +54,6 @@ static void look(struct heap_cell *c)
         heap_mine.gear = HEAP_EVERY;
     } else if (heap_mine.gear == HEAP_EVERY && rate > BUSY &&
                now - heap->began_ms >= heap->exact_ms) {
-        heap_mine.malloc = heap_real.malloc;
         heap_mine.free = heap_real.free;
         heap_mine.gear = HEAP_BETWEEN;
         c->usual = 0;
