@@ -41,6 +41,7 @@ if PACKAGE.name == "python-abi3" or DEBUG or BETWEEN:
         "test_optimize_preprocessing.py",
         "test_regression.py",
         "test_requests.py",
+        "test_trial.py",
     ]
 
 
