@@ -38,26 +38,9 @@ static PyObject *look_up(struct range *r, PyObject *manager)
     return found && PyTuple_Check(found) ? found : NULL;
 }
 
-/* What the last one that was entered is; it is mostly the next to be left. `found` lives as
- * long as the dictionary of names, `manager` is an address and no more. */
-static struct {
-    const PyObject *manager;
-    PyObject *found;
-} last;
-
-static PyObject *look_up_left(struct range *r, PyObject *manager)
-{
-    if (last.manager != manager)
-        return look_up(r, manager);
-    last.manager = NULL;
-    return last.found;
-}
-
 static void begin_range(struct range *r, PyObject *manager)
 {
     PyObject *found = look_up(r, manager);
-    last.manager = manager;
-    last.found = found;
     if (!found)
         return;
     PyObject *told = PyTuple_GetItem(found, 1);
@@ -72,7 +55,7 @@ static void begin_range(struct range *r, PyObject *manager)
 
 static void end_range(struct range *r, PyObject *manager)
 {
-    PyObject *found = look_up_left(r, manager);
+    PyObject *found = look_up(r, manager);
     struct sonde_site *site = found ? site_from(PyTuple_GetItem(found, 0)) : NULL;
     if (site)
         phase_end(site);

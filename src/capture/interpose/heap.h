@@ -71,8 +71,8 @@ struct heap_mine {
     int64_t until; /* bytes to allocate to the next thing to do besides counting */
     int64_t until_freed; /* bytes to free likewise */
     const uint64_t *any; /* heap->any */
-    void (*free)(
-        void *);   /* heap_real's, which lies in another page; with a gear only */
+    /* heap_real's, which lies in another page; while the gear is not HEAP_EVERY. */
+    void (*free)(void *);
     uint32_t gear; /* enum heap_gear */
 };
 _Static_assert(sizeof(struct heap_mine) == 64, "one line");
