@@ -33,7 +33,7 @@ SETTLED_S = 13.0  # Sonde looks less closely when a run is older than 10 s
 # many short ones, but no shorter than that a supervisor that was let go has caught up in
 # the quarter that is left out.
 SWITCHED = ROOT / "bench" / "torch_switch.py"
-PROCESSES = 6 if QUICK else 20
+PROCESSES = int(os.environ.get("BENCH_PROCESSES", 6 if QUICK else 20))
 WINDOWS = 90
 PHASE = f"0.25:{WINDOWS}:off,on"
 LEAST_CORES = 8  # from there on several at once, with two cores each
@@ -268,8 +268,8 @@ def loop() -> Table:
         "libsonde-preload.so, the recorder paused and the supervisor standing still, against "
         f"everything on, in windows of a quarter of a second ({WINDOWS} each), the first "
         f"quarter of each left out. The Python layer stays: {LAYER:.1%} are added for it. "
-        "BENCH_SWITCHED_ALONE=1 leaves it at that, BENCH_PYTHON=… takes another "
-        "interpreter. Rows below: "
+        "BENCH_SWITCHED_ALONE=1 leaves it at that, BENCH_PROCESSES=… takes more of them, "
+        "BENCH_PYTHON=… another interpreter. Rows below: "
         "both programs are alive and run in turns of a second, A B B A, with all "
         "their processes; a pair of processes is one observation, of "
         f"{2 * BLOCKS} turns each ({2 * PEER_BLOCKS} for peers). ratio: of mean step "
